@@ -1,0 +1,138 @@
+"""What a backend is: a loaded model that can be read from and written to.
+
+The sweep is written once, above this protocol (`sonde.engine`). A backend knows nothing of grids,
+metrics or prompts that differ; it captures, scores and generates.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonde.schema import Hook, ModelDescription, SourceRun
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class FromRun:
+    """Take the activation from a captured run, at the patch's own hook and layer."""
+
+    run: str
+    positions: tuple[int, ...]
+    """One position as a rule; of several, the mean is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class FromVector:
+    """Take the activation from the caller: zeros, a row of a table, a named vector."""
+
+    values: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """One write: `out = (1 - alpha*mask) * h + alpha*mask * source`, exact at alpha 1."""
+
+    hook: Hook
+    layer: int
+    position: int
+    source: FromRun | FromVector
+    alpha: float = 1.0
+    mask: Vector | None = None
+    """Weight per dimension; None is one everywhere."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run of the prompt with its own patches; without patches, the baseline.
+
+    `computed` asks for the long way even where the answer is known to be the baseline's: control
+    rows prove nothing when they are answered by a shortcut.
+    """
+
+    patches: tuple[Patch, ...] = ()
+    computed: bool = False
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Log-probabilities of some finished rows.
+
+    `rows` are indices into the rows asked for; `logprobs` is [len(rows), len(token_ids)].
+    `computed` counts the rows that needed work.
+    """
+
+    rows: tuple[int, ...]
+    logprobs: NDArray[np.float64]
+    computed: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What scoring some rows takes."""
+
+    computed_rows: int
+    token_layers: int
+    working_bytes: int
+    seconds: float
+    chunks: int
+
+
+class Backend(Protocol):
+    """A loaded model and its tokenizer."""
+
+    def describe(self) -> ModelDescription:
+        """What is loaded, and what it supports."""
+        ...
+
+    def tokenize(self, text: str, *, special: bool = True) -> list[int]:
+        """Token ids; `special` adds the tokens the tokenizer adds by default."""
+        ...
+
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        """Text of the ids; special tokens decode to nothing."""
+        ...
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Half-open character interval of each token; empty for special tokens."""
+        ...
+
+    def capture(
+        self,
+        run: str,
+        tokens: Sequence[int],
+        hooks: Sequence[Hook],
+        layers: Sequence[int],
+        positions: Sequence[int],
+    ) -> SourceRun:
+        """Run the prompt once and keep its activations under `run`, replacing that run whole."""
+        ...
+
+    def manifests(self) -> dict[str, SourceRun]:
+        """The stored runs, by name."""
+        ...
+
+    def lease(self, run: str) -> bool:
+        """Protect a run from eviction for the store's TTL; False when there is no such run."""
+        ...
+
+    def drop(self, run: str) -> bool:
+        """Forget a run, leased or not; False when there is no such run."""
+        ...
+
+    def score(
+        self, tokens: Sequence[int], rows: Sequence[Row], token_ids: Sequence[int]
+    ) -> Iterator[Scores]:
+        """Log-probabilities of `token_ids` after the last token, one row per patch set.
+
+        Rows come back in any order, in chunks; closing the iterator stops the work. A patch whose
+        site was not reached raises `HookNeverFired`.
+        """
+        ...
+
+    def cost(self, tokens: Sequence[int], rows: Sequence[Row]) -> Cost:
+        """What `score` would take, without doing it."""
+        ...

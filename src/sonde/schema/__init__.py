@@ -1,0 +1,71 @@
+"""The words on the wire and in the files: types only. Imports no torch."""
+
+from sonde.schema.base import Wire
+from sonde.schema.model import ModelDescription
+from sonde.schema.prompt import (
+    Alignment,
+    LayerRange,
+    Layers,
+    Pairing,
+    Position,
+    Positions,
+    SpanPosition,
+)
+from sonde.schema.site import HOOKS, Hook, Site
+from sonde.schema.source_run import SourceRun
+from sonde.schema.sweep import (
+    Cell,
+    Control,
+    Estimate,
+    Extreme,
+    Failed,
+    Grid,
+    HookGrid,
+    Mask,
+    Metric,
+    MetricGrid,
+    PatchSweepRequest,
+    PatchVectors,
+    PromptTokens,
+    Skipped,
+    Start,
+    Summary,
+    SweepEvent,
+    SweepSummary,
+    Timing,
+)
+
+__all__ = [
+    "HOOKS",
+    "Alignment",
+    "Cell",
+    "Control",
+    "Estimate",
+    "Extreme",
+    "Failed",
+    "Grid",
+    "Hook",
+    "HookGrid",
+    "LayerRange",
+    "Layers",
+    "Mask",
+    "Metric",
+    "MetricGrid",
+    "ModelDescription",
+    "Pairing",
+    "PatchSweepRequest",
+    "PatchVectors",
+    "Position",
+    "Positions",
+    "PromptTokens",
+    "Site",
+    "Skipped",
+    "SourceRun",
+    "SpanPosition",
+    "Start",
+    "Summary",
+    "SweepEvent",
+    "SweepSummary",
+    "Timing",
+    "Wire",
+]

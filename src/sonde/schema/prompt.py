@@ -1,0 +1,47 @@
+"""How a request points at tokens and layers."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from sonde.schema.base import Wire
+
+
+class SpanPosition(Wire):
+    """The tokens that overlap a substring of the prompt."""
+
+    span: str
+    """The substring. A leading space does not matter when it belongs to the same token."""
+    occurrence: int = Field(default=0, ge=0)
+    """Which match, from 0; overlapping matches count."""
+
+
+class LayerRange(Wire):
+    """Layers `start`, `start + step`, … below `stop`, as in Python."""
+
+    start: int
+    stop: int
+    step: int = Field(default=1, ge=1)
+
+
+Position = int | SpanPosition
+Positions = list[Position] | Literal["all_prompt"]
+Layers = list[int] | LayerRange
+
+Pairing = Literal["strict", "first", "last", "proportional", "mean"]
+"""What to do with the tokens between the common prefix and the common suffix when the two prompts
+have different lengths. `strict` leaves them out; `first` and `last` pair them counted from that end;
+`proportional` spreads them over the other span; `mean` gives each the mean of the whole span."""
+
+
+class Alignment(Wire):
+    """How positions of the corrupt prompt were matched with positions of the clean one."""
+
+    n_clean: int
+    n_corrupt: int
+    prefix_len: int
+    suffix_len: int
+    unaligned_positions: list[int]
+    pairing: Pairing = "strict"
+    paired: list[tuple[int, list[int]]] = []
+    """Positions paired by `pairing` or by `source_positions`, each with its clean positions."""
