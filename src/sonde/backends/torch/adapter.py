@@ -1,0 +1,121 @@
+"""Load a PEFT adapter as the model it stands for: its base with the adapter merged in.
+
+Merged, because a training checkpoint is then swept like any other model, with plain layers and
+weights of its own. Merged weights are rounded to the base's dtype: in bfloat16 the small changes
+of an early checkpoint may round away, so compare checkpoints in float32.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from peft import PeftConfig, PeftModel
+from safetensors import safe_open
+from torch import nn
+from transformers import PreTrainedModel
+
+from sonde.backends.torch.aliases import ALIASES
+from sonde.backends.torch.checkpoint import UNREADABLE, load_directory
+from sonde.backends.torch.locate import locate, looks_like_a_path
+from sonde.backends.torch.reasons import one_line
+from sonde.errors import BadRequest, UnknownModel
+
+CONFIG = "adapter_config.json"
+WEIGHTS = "adapter_model.safetensors"
+
+
+def is_adapter(directory: Path) -> bool:
+    """Whether the directory holds an adapter and not a whole model."""
+    return (directory / CONFIG).is_file()
+
+
+def load_adapter(
+    adapter: Path,
+    base: Path,
+    dtype: torch.dtype | None,
+    device: torch.device,
+    say: Callable[[str], None],
+) -> PreTrainedModel:
+    """The model in `base` with the weights of `adapter` merged into it."""
+    if not (adapter / WEIGHTS).is_file():
+        raise BadRequest(f"the adapter {adapter} has no {WEIGHTS}; pickles are not opened")
+    model = load_directory(base, dtype, device, say)
+    untie_if_adapted(model, adapter)
+    try:
+        wrapped = PeftModel(model, PeftConfig.from_pretrained(adapter))
+        report = wrapped.load_adapter(str(adapter), "default", torch_device=str(device))
+    except UNREADABLE as error:
+        raise BadRequest(f"the adapter {adapter} does not fit {base}: {one_line(error)}") from error
+    if strays := [*report.missing_keys, *report.unexpected_keys]:
+        raise BadRequest(f"the adapter {adapter} does not fit {base}: no match for {strays[0]}")
+    return wrapped.merge_and_unload()
+
+
+def find_base(adapter: Path, say: Callable[[str], None]) -> Path:
+    """The directory of the model the adapter was trained over, wherever it lies here."""
+    base = recorded_base(adapter)
+    for folder in (Path(), adapter.absolute(), *adapter.absolute().parents):
+        if base not in ALIASES and (folder / base).is_dir():
+            return _whole_model(folder / base, adapter)
+    try:
+        if alias := alias_in_path(base):
+            return _same_build(alias, base, say)
+        return _whole_model(locate(base, say).directory, adapter)
+    except UnknownModel as error:
+        raise UnknownModel(f"the adapter {adapter} needs its base model: {error}") from error
+
+
+def recorded_base(adapter: Path) -> str:
+    """What the adapter's configuration calls its base."""
+    try:
+        config = PeftConfig.from_pretrained(adapter)
+    except (*UNREADABLE, TypeError) as error:
+        raise BadRequest(f"cannot read {adapter / CONFIG}: {one_line(error)}") from error
+    if config.is_prompt_learning:
+        raise BadRequest(f"{adapter} is {config.peft_type.value}: prompts cannot be merged")
+    if not config.base_model_name_or_path:
+        raise BadRequest(
+            f"{adapter / CONFIG} does not say which model the adapter was trained over; "
+            'write its path or id there as "base_model_name_or_path"'
+        )
+    return str(config.base_model_name_or_path)
+
+
+def alias_in_path(base: str) -> str | None:
+    """The alias whose converted copy `base` was, in the cache of some other machine."""
+    stem = Path(base).name.rpartition("-")[0]
+    return stem if looks_like_a_path(base) and stem in ALIASES else None
+
+
+def untie_if_adapted(model: PreTrainedModel, adapter: Path) -> None:
+    """Give the output its own weights when only one of two tied matrices is adapted.
+
+    Merging writes into the shared matrix, and the other side would change along: a model that was
+    never trained.
+    """
+    inputs, outputs = model.get_input_embeddings(), model.get_output_embeddings()
+    if outputs is None or inputs.weight is not outputs.weight:
+        return
+    tied = [name for name, module in model.named_modules() if module in (inputs, outputs)]
+    with safe_open(adapter / WEIGHTS, framework="pt") as file:
+        keys = list(file.keys())
+    adapted = any(f".{name}.lora" in key for key in keys for name in tied)
+    if adapted:
+        outputs.weight = nn.Parameter(outputs.weight.detach().clone())
+        model.config.tie_word_embeddings = False
+
+
+def _same_build(alias: str, base: str, say: Callable[[str], None]) -> Path:
+    here = locate(alias, say).directory
+    if here.name != Path(base).name:
+        raise UnknownModel(
+            f"it was trained over {Path(base).name}, and the {alias} installed here is "
+            f"{here.name}; install the version of {ALIASES[alias].distribution} it was trained with"
+        )
+    return here
+
+
+def _whole_model(base: Path, adapter: Path) -> Path:
+    if is_adapter(base):
+        raise BadRequest(f"{base}, the base of the adapter {adapter}, is itself an adapter")
+    return base

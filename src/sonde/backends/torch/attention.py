@@ -1,0 +1,250 @@
+"""Attention over suffixes that share a prefix, for many patched runs at once.
+
+Hugging Face decoder layers look their attention function up by name, so one registered function
+serves every architecture. It is told what the packed rows are by a `Plan`:
+
+1. **Gather** each cell's keys and values: the shared prefix from the unpatched run, the suffix from
+   the cell's own rows.
+2. **Block** the queries by absolute position, `BLOCK` at a time, and give block b exactly the keys
+   of blocks 0 … b. A query's arithmetic then depends on its position alone: not on where its suffix
+   starts, nor on what else is in the batch. That is what makes a cell's bits the same everywhere.
+3. **Return** the rows in packed order.
+
+Rows whose attention a patch cannot reach yet (see `packed`) take the unpatched run's output.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
+
+from sonde.errors import EngineError
+
+NAME: Final = "sonde"
+BLOCK: Final = {"cpu": 16, "cuda": 64}
+HARMLESS: Final = frozenset(
+    {"position_ids", "cache_position", "output_attentions", "use_cache", "dropout", "is_causal"}
+    | {"past_key_values", "layer_past", "output_hidden_states", "return_dict", "logits_to_keep"}
+    | {"output_router_logits", "position_embeddings", "cu_seq_lens_q", "cu_seq_lens_k"}
+)
+
+
+class UnsupportedAttention(EngineError):
+    """The model asks its attention function for something Sonde's does not do."""
+
+
+@dataclass
+class KeysValues:
+    """One layer's keys and values of a run, by absolute position: [positions, kv_heads, width]."""
+
+    keys: Tensor
+    values: Tensor
+
+
+@dataclass(frozen=True)
+class QueryBlock:
+    """The cells that have queries in one block of positions, and where to find their rows."""
+
+    index: int
+    size: int
+    n_cells: int
+    n_keys: int
+    queries: Callable[[int], Tensor]
+    """heads -> flat index into [packed rows × heads], ordered [cells, heads, size]. Where a cell has
+    no query it names row 0: computed, never read."""
+    keys: Callable[[int], Tensor]
+    """kv_heads -> flat index into [(prefix positions ‖ packed rows) × kv_heads], ordered
+    [cells, kv_heads, keys]."""
+    outputs: Callable[[int], Tensor]
+    """heads -> where [packed rows of this block × heads] are in [cells, heads, size]."""
+    rows: Tensor | None
+    """The packed rows of this block, in order; None when they are all rows, from the first."""
+
+
+@dataclass
+class Plan:
+    """What the packed rows of one layer call are."""
+
+    layer_of: dict[int, int]
+    """id of an attention module -> its layer."""
+    blocks: list[QueryBlock]
+    n_rows: int
+    prefix: list[KeysValues] | None
+    """The unpatched run, per layer; None while it is being recorded."""
+    recorded: dict[int, KeysValues] = field(default_factory=dict)
+    record: bool = False
+    keys_from: dict[int, KeysValues] | None = None
+    """Suffix keys and values computed by an earlier call, instead of this call's own rows."""
+    only_keys: bool = False
+    """Stop the layer once its keys and values are known."""
+    fixed_rows: Tensor | None = None
+    """Packed rows that take the unpatched run's output, and …"""
+    fixed_outputs: dict[int, Tensor] | None = None
+    """… that output, per layer: [len(fixed_rows), heads * width]."""
+    outputs: dict[int, Tensor] | None = None
+    """Where to keep attention outputs, per layer, when they are wanted."""
+    callers: set[int] = field(default_factory=set)
+    """Ids of the modules that called."""
+
+
+class KeysKnown(Exception):  # noqa: N818 - a signal, not an error
+    """Raised inside a layer to leave it: its keys and values have been noted."""
+
+
+_current: ContextVar[Plan | None] = ContextVar("sonde_plan", default=None)
+
+
+@contextmanager
+def using(plan: Plan) -> Iterator[None]:
+    """Attention inside the block follows `plan`."""
+    token = _current.set(plan)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """The registered attention function. query [1, heads, rows, width] -> [1, rows, heads, width]."""
+    plan = _current.get()
+    if plan is None:
+        raise UnsupportedAttention("the model was run outside Sonde's engine with its attention")
+    strange = [name for name, given in kwargs.items() if given is not None and name not in HARMLESS]
+    if attention_mask is not None or strange or query.shape[0] != 1:
+        raise UnsupportedAttention(f"attention with {strange or 'a mask of its own'}")
+    plan.callers.add(id(module))
+    layer = plan.layer_of[id(module)]
+    own = KeysValues(key[0].transpose(0, 1), value[0].transpose(0, 1))
+    if plan.record or plan.only_keys:
+        plan.recorded[layer] = own
+    if plan.only_keys:
+        raise KeysKnown
+    if plan.keys_from is not None:
+        own = plan.keys_from[layer]
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    style = _Style(scale, sliding_window, softcap, s_aux)
+    rows = query[0].transpose(0, 1)
+    prefix = None if plan.prefix is None else plan.prefix[layer]
+    out = rows.new_zeros(rows.shape[0], rows.shape[1], own.values.shape[-1])
+    for block in plan.blocks:
+        _attend_block(out, rows, own, prefix, block, style)
+    if plan.fixed_rows is not None and plan.fixed_outputs is not None:
+        out[plan.fixed_rows] = plan.fixed_outputs[layer].view(-1, *out.shape[1:])
+    if plan.outputs is not None:
+        plan.outputs[layer] = out.flatten(1)
+    return out.unsqueeze(0), None
+
+
+@dataclass(frozen=True)
+class _Style:
+    """What a layer's attention is like."""
+
+    scale: float
+    window: int | None
+    softcap: float | None
+    sinks: Tensor | None
+
+
+def _attend_block(
+    out: Tensor,
+    rows: Tensor,
+    own: KeysValues,
+    prefix: KeysValues | None,
+    block: QueryBlock,
+    style: _Style,
+) -> None:
+    """Attention of one block of positions, written into `out` [rows, heads, width]."""
+    heads, kv_heads = rows.shape[1], own.keys.shape[1]
+    shape = (block.n_cells, kv_heads, block.n_keys, -1)
+    keys = block.keys(kv_heads)
+    q = _flat(rows).index_select(0, block.queries(heads)).view(block.n_cells, heads, block.size, -1)
+    k = _flat(_joined(prefix and prefix.keys, own.keys)).index_select(0, keys).view(shape)
+    v = _flat(_joined(prefix and prefix.values, own.values)).index_select(0, keys).view(shape)
+    visible = _visible(block, style.window, device=q.device)
+    if q.device.type == "cpu" or style.softcap is not None or style.sinks is not None:
+        mixed = _attention_by_hand(q, k, v, visible, style)
+    else:
+        mixed = F.scaled_dot_product_attention(
+            q, k, v, attn_mask=visible, scale=style.scale, enable_gqa=heads != kv_heads
+        )
+    flat = mixed.reshape(-1, mixed.shape[-1])
+    where = block.outputs(heads)
+    if block.rows is None:
+        torch.index_select(flat, 0, where, out=out[: len(where) // heads].view(len(where), -1))
+    else:
+        out.index_copy_(0, block.rows, flat.index_select(0, where).view(-1, heads, flat.shape[-1]))
+
+
+def _joined(prefix: Tensor | None, own: Tensor) -> Tensor:
+    return own if prefix is None else torch.cat([prefix, own])
+
+
+def _flat(rows: Tensor) -> Tensor:
+    """[rows, heads, width] -> [rows * heads, width]."""
+    return rows.reshape(-1, rows.shape[-1])
+
+
+def _visible(block: QueryBlock, window: int | None, device: torch.device) -> Tensor:
+    """Which keys each query of the block may see: [size, keys]."""
+    position = block.index * block.size + torch.arange(block.size, device=device)[:, None]
+    key = torch.arange(block.n_keys, device=device)[None, :]
+    visible = key <= position
+    return visible if window is None else visible & (key > position - window)
+
+
+def _attention_by_hand(
+    q: Tensor, k: Tensor, v: Tensor, visible: Tensor, style: _Style
+) -> Tensor:
+    """q [cells, heads, size, width], k and v [cells, kv_heads, keys, width] -> like q."""
+    cells, heads, size, width = q.shape
+    kv_heads, n_keys = k.shape[1], k.shape[2]
+    group = heads // kv_heads
+    grouped = q.view(cells * kv_heads, group * size, width)
+    turned = k.view(cells * kv_heads, n_keys, width).transpose(1, 2)
+    hidden = torch.zeros(size, n_keys, dtype=q.dtype, device=q.device)
+    hidden = hidden.masked_fill_(~visible, float("-inf"))
+    if style.softcap is None:
+        bias = hidden.repeat(group, 1).expand(cells * kv_heads, -1, -1)
+        scores = torch.baddbmm(bias, grouped, turned, alpha=style.scale)
+        scores = scores.view(cells, heads, size, n_keys)
+    else:
+        scores = torch.bmm(grouped, turned).view(cells, heads, size, n_keys) * style.scale
+        scores = torch.tanh(scores / style.softcap) * style.softcap + hidden
+    weights = _softmax(scores, style.sinks).to(v.dtype).view(cells * kv_heads, -1, n_keys)
+    mixed = torch.bmm(weights, v.view(cells * kv_heads, n_keys, -1))
+    return mixed.view(cells, heads, size, -1)
+
+
+def _softmax(scores: Tensor, sinks: Tensor | None) -> Tensor:
+    """Softmax over keys in float32; a sink takes its share and is then left out."""
+    if sinks is None:
+        return torch.softmax(scores, -1, dtype=torch.float32)
+    sink = sinks.to(scores.dtype).view(1, -1, 1, 1).expand(*scores.shape[:-1], 1)
+    return torch.softmax(torch.cat([scores, sink], -1), -1, dtype=torch.float32)[..., :-1]
+
+
+def _no_mask(*_args: Any, **_kwargs: Any) -> None:
+    """The plan knows who may see whom; the model need not build a mask."""
+
+
+def register() -> None:
+    """Make the attention function known to transformers under `NAME`."""
+    AttentionInterface.register(NAME, attend)
+    AttentionMaskInterface.register(NAME, _no_mask)

@@ -1,0 +1,28 @@
+"""Fetch a model by its Hugging Face id, or take it from the Hugging Face cache.
+
+The whole model is fetched before anything is loaded, so that an id becomes an ordinary directory
+and every check of one applies to both. It also fails at once: asked for an id while offline,
+transformers itself tries again for three quarters of a minute.
+"""
+
+from pathlib import Path
+
+from huggingface_hub import snapshot_download
+
+from sonde.backends.torch.reasons import one_line, unknown_model
+
+WANTED = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt"]
+UNWANTED = [
+    "*/*",  # other formats, in folders of their own
+    "consolidated*",  # the publisher's own format: the same weights again
+    "model.*.safetensors",  # variants in another precision
+]
+
+
+def from_hub(name: str) -> Path:
+    """The directory that holds the model `name`; safetensors, tokenizer and configuration only."""
+    try:
+        return Path(snapshot_download(name, allow_patterns=WANTED, ignore_patterns=UNWANTED))
+    except (OSError, ValueError) as error:
+        reason = "it is neither a path here nor on the Hugging Face Hub or in its cache"
+        raise unknown_model(name, f"{reason} ({one_line(error)})") from error

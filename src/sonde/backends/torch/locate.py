@@ -1,0 +1,60 @@
+"""From the name of a model to a directory on this machine."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sonde.backends.torch.aliases import ALIASES, alias_file
+from sonde.backends.torch.gguf_file import converted
+from sonde.backends.torch.hub import from_hub
+from sonde.backends.torch.reasons import unknown_model
+
+GGUF = ".gguf"
+
+
+@dataclass(frozen=True)
+class Located:
+    """A model or adapter directory, and what an adapter trained over it should call its base."""
+
+    directory: Path
+    known_as: str
+
+
+def locate(name: str, say: Callable[[str], None]) -> Located:
+    """Find `name`: an alias first, then a path, then a Hugging Face id.
+
+    An alias wins over a directory of the same name, so that it means one thing everywhere; write
+    `./smollm2` for the directory.
+    """
+    if alias := ALIASES.get(name):
+        return _at(converted(alias_file(alias), alias.name, say))
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return _at(path)
+    if path.is_file():
+        return _at(_convert(path, name, say))
+    if looks_like_a_path(name):
+        raise unknown_model(name, f"there is no file or directory {path.absolute()}")
+    say(f"looking for {name} on the Hugging Face Hub; a first download can take minutes")
+    return Located(from_hub(name), known_as=name)
+
+
+def looks_like_a_path(name: str) -> bool:
+    """No Hugging Face id is absolute, starts with a dot or tilde, is deeper than two, or a GGUF."""
+    return (
+        Path(name).is_absolute()
+        or name.startswith((".", "~"))
+        or name.replace(os.sep, "/").count("/") > 1
+        or name.endswith(GGUF)
+    )
+
+
+def _convert(file: Path, name: str, say: Callable[[str], None]) -> Path:
+    if file.suffix != GGUF:
+        raise unknown_model(name, f"{file} is a file, and of files only {GGUF} can be loaded")
+    return converted(file, file.stem, say)
+
+
+def _at(directory: Path) -> Located:
+    return Located(directory, known_as=str(directory))

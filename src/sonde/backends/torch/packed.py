@@ -1,0 +1,274 @@
+"""Recompute only what a patch can change: all cells together, layer by layer.
+
+A patch at (layer l, position p) of a causal model leaves every layer below l, and every position
+before p, exactly as in the unpatched run. So:
+
+1. **Place**   each patch where it acts: on the residual entering a layer, or inside a layer.
+2. **Enter**   each cell at its own layer with the suffix p … T−1 of the unpatched residual.
+3. **Advance** all active suffixes, packed into one [rows, width] batch, by the model's own layer.
+4. **Finish**  the last layer for the last position alone; only its keys need the other rows.
+
+A patch inside a layer changes that layer's output at its own position only, so at its entry layer
+such a cell is a single row, whose attention is the unpatched run's; its suffix enters one layer up.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sonde.backends.torch.attention import BLOCK, KeysKnown, KeysValues, Plan, QueryBlock, using
+from sonde.backends.torch.layout import Layout, first_tensor
+from sonde.backends.torch.rows import padded
+from sonde.backends.torch.segments import Segments
+from sonde.backends.torch.trace import LayerCall, Trace
+from sonde.backends.torch.writes import Writes, applied
+from sonde.schema import Hook
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One patch where it acts: `inside` a layer at a hook, or (None) on the residual entering it."""
+
+    layer: int
+    inside: Hook | None
+    position: int
+    source: int
+    """Index of its values in the chunk's `Sources`."""
+
+
+@dataclass(frozen=True)
+class CellPlan:
+    """One patched run: its patches, and when its suffix joins the packed batch."""
+
+    row: int
+    """The caller's row."""
+    patches: tuple[Placed, ...]
+    first: int
+    """First position of its suffix."""
+    joins: int
+    """The layer its suffix enters; L when only the last residual changes."""
+    alone: tuple[int, ...]
+    """Positions computed alone in the layer before it joins, because they change inside it."""
+
+    def token_layers(self, n_layers: int, n_tokens: int) -> int:
+        """Rows times layers this cell needs."""
+        return max(n_layers - self.joins, 0) * (n_tokens - self.first) + len(self.alone)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What is written: values [n, width] and weights, [n, 1] or [n, width], or None for 'replace'."""
+
+    values: Tensor
+    weight: Tensor | None
+
+    def writes(self, rows: Sequence[int], sources: Sequence[int]) -> Writes:
+        """The writes of some sources to some rows."""
+        device = self.values.device
+        index = torch.tensor(sources, device=device)
+        weight = None if self.weight is None else self.weight.index_select(0, index)
+        where = torch.tensor(rows, device=device)
+        return Writes(where, self.values.index_select(0, index), weight)
+
+
+def plan_cell(row: int, patches: Sequence[Placed], n_layers: int, n_tokens: int) -> CellPlan | None:
+    """Schedule one patched run; None when no patch can reach the last position's logits."""
+    last = n_tokens - 1
+    live = [
+        patch
+        for patch in patches
+        if patch.position == last
+        or patch.layer < (n_layers if patch.inside is None else n_layers - 1)
+    ]
+    if not live:
+        return None
+    entry = min(patch.layer for patch in live)
+    here = [patch for patch in live if patch.layer == entry]
+    first = min(patch.position for patch in live)
+    if any(patch.inside is None for patch in here):
+        return CellPlan(row, tuple(live), first, entry, ())
+    alone = tuple(sorted({patch.position for patch in here}))
+    return CellPlan(row, tuple(live), first, entry + 1, alone)
+
+
+class PackedRun:
+    """One chunk of cells on its way through the layers."""
+
+    def __init__(
+        self, layout: Layout, trace: Trace, cells: Sequence[CellPlan], sources: Sources
+    ) -> None:
+        """`cells` come back in the order of `self.cells`."""
+        self.cells = sorted(cells, key=lambda cell: (cell.joins, not cell.alone))
+        self._layout, self._trace, self._sources = layout, trace, sources
+        self._n_tokens, self._n_layers = len(trace.tokens), len(layout.sites)
+        self._device = trace.residuals[0].device
+        self._layer_of = layout.layer_of()
+        self._block = BLOCK[self._device.type]
+        n_active = self._active(self._n_layers - 1)
+        self._segments = Segments(
+            [cell.first for cell in self.cells[:n_active]], self._n_tokens,
+            block=self._block, device=self._device,
+        )  # fmt: skip
+        self._calls: dict[tuple[int, int], Tensor] = {}
+        self._alone: list[tuple[int, int]] = []  # (cell, position) of the rows computed alone
+        self._by_layer: dict[int, list[tuple[int, Placed]]] = defaultdict(list)
+        for index, cell in enumerate(self.cells):
+            for patch in cell.patches:
+                self._by_layer[patch.layer].append((index, patch))
+
+    def final(self) -> Tensor:
+        """The last position's residual after the last layer, per cell: [cells, width]."""
+        first = min(min(c.joins - bool(c.alone), self._n_layers) for c in self.cells)
+        out = self._trace.residuals[0][:0]
+        for layer in range(first, self._n_layers - 1):
+            rows = self._enter(layer, out)
+            out = self._advance(layer, rows)
+        rows = self._enter(self._n_layers - 1, out)
+        return self._finish(rows)
+
+    def _active(self, layer: int) -> int:
+        """How many cells have their suffix in the batch at `layer`."""
+        return sum(cell.joins <= layer for cell in self.cells)
+
+    def _enter(self, layer: int, out: Tensor) -> Tensor:
+        """The batch entering `layer`: what was active, what joins, and rows computed alone."""
+        before, n_cells = self._active(layer - 1), self._active(layer)
+        n_before, n_rows = self._segments.rows_of(before), self._segments.rows_of(n_cells)
+        joined_alone, self._alone = self._alone, self._alone_at(layer)
+        entering = self._trace.residuals[layer]
+        width = entering.shape[-1]
+        rows = entering.new_zeros(padded(n_rows + len(self._alone)), width)
+        rows[:n_before] = out[:n_before]
+        torch.index_select(
+            entering, 0, self._segments.positions[n_before:n_rows], out=rows[n_before:n_rows]
+        )
+        if joined_alone:
+            where = [self._segments.row(cell, position) for cell, position in joined_alone]
+            computed = out[n_before : n_before + len(joined_alone)]
+            rows.index_copy_(0, self._index(where), computed)
+        self._write_entering(layer, rows)
+        if self._alone:
+            taken = entering.index_select(0, self._index([p for _, p in self._alone]))
+            rows[n_rows : n_rows + len(self._alone)] = taken
+        return rows
+
+    def _alone_at(self, layer: int) -> list[tuple[int, int]]:
+        return [
+            (index, position)
+            for index, cell in enumerate(self.cells)
+            if cell.alone and cell.joins == layer + 1
+            for position in cell.alone
+        ]
+
+    def _write_entering(self, layer: int, rows: Tensor) -> None:
+        edits = [(c, p) for c, p in self._by_layer[layer] if p.inside is None]
+        if edits:
+            where = [self._segments.row(cell, patch.position) for cell, patch in edits]
+            self._sources.writes(where, [patch.source for _, patch in edits]).apply(rows)
+
+    def _advance(self, layer: int, rows: Tensor) -> Tensor:
+        """One layer, all rows. -> [rows, width]."""
+        n_cells = self._active(layer)
+        n_rows = self._segments.rows_of(n_cells)
+        where = {
+            (cell, position): n_rows + k for k, (cell, position) in enumerate(self._alone)
+        }
+        for cell, patch in self._by_layer[layer]:
+            if patch.inside is not None and (cell, patch.position) not in where:
+                where[cell, patch.position] = self._segments.row(cell, patch.position)
+        plan = self._plan(layer, self._segments.blocks(n_cells), n_rows)
+        positions = self._positions(n_rows)
+        return self._call(layer, rows, positions, plan, self._writes(layer, where))
+
+    def _finish(self, rows: Tensor) -> Tensor:
+        """The last layer, for the last position of every cell. -> [cells, width]."""
+        layer, last = self._n_layers - 1, self._n_tokens - 1
+        n_cells = self._active(layer)
+        n_rows = self._segments.rows_of(n_cells)
+        n_alone = len(self._alone)
+        keys = self._last_keys(rows[: padded(n_rows)], n_rows) if n_cells else {}
+        picked = torch.cat([self._segments.last_rows(n_cells), self._range(n_rows, n_alone)])
+        batch = rows.new_zeros(padded(n_cells + n_alone), rows.shape[-1])
+        batch[: n_cells + n_alone] = rows.index_select(0, picked)
+        blocks = [self._segments.last_block(n_cells)] if n_cells else []
+        plan = self._plan(layer, blocks, n_cells)
+        plan.keys_from = keys
+        where = {(cell, last): n_cells + k for k, (cell, _) in enumerate(self._alone)}
+        where |= {(cell, last): cell for cell in range(n_cells)}
+        positions = torch.full((n_cells + n_alone,), last, device=self._device)
+        out = rows.new_empty(len(self.cells), rows.shape[-1])
+        if n_cells + n_alone:
+            writes = self._writes(layer, where)
+            out[: n_cells + n_alone] = self._call(layer, batch, positions, plan, writes)
+        out[n_cells + n_alone :] = self._trace.residuals[self._n_layers][last]
+        edits = self._by_layer[self._n_layers]
+        if edits:
+            writes = self._sources.writes([c for c, _ in edits], [p.source for _, p in edits])
+            writes.apply(out)
+        return out
+
+    def _last_keys(self, rows: Tensor, n_rows: int) -> dict[int, KeysValues]:
+        """Keys and values of the last layer, leaving it as soon as they are known."""
+        layer = self._n_layers - 1
+        plan = Plan(self._layer_of, [], n_rows, self._trace.keys_values, only_keys=True)
+        try:
+            self._call(layer, rows, self._positions(n_rows), plan, {})
+        except KeysKnown:
+            return plan.recorded
+        raise AssertionError("the layer did not call its attention function")
+
+    def _plan(self, layer: int, blocks: list[QueryBlock], n_rows: int) -> Plan:
+        plan = Plan(self._layer_of, blocks, n_rows, self._trace.keys_values)
+        if self._alone:
+            plan.n_rows = n_rows + len(self._alone)
+            plan.fixed_rows = self._range(n_rows, len(self._alone))
+            taken = self._index([position for _, position in self._alone])
+            plan.fixed_outputs = {layer: self._trace.attention[layer].index_select(0, taken)}
+        return plan
+
+    def _positions(self, n_rows: int) -> Tensor:
+        """Positions of the batch's real rows."""
+        alone = self._index([position for _, position in self._alone])
+        return torch.cat([self._segments.positions[:n_rows], alone])
+
+    def _writes(self, layer: int, where: dict[tuple[int, int], int]) -> dict[Hook, Writes]:
+        grouped: dict[Hook, list[tuple[int, int]]] = defaultdict(list)
+        for cell, patch in self._by_layer[layer]:
+            if patch.inside is not None:
+                grouped[patch.inside].append((where[cell, patch.position], patch.source))
+        return {
+            hook: self._sources.writes([row for row, _ in edits], [source for _, source in edits])
+            for hook, edits in grouped.items()
+        }
+
+    def _call(
+        self, layer: int, rows: Tensor, positions: Tensor, plan: Plan, writes: dict[Hook, Writes]
+    ) -> Tensor:
+        call = self._trace.calls[layer].at(
+            lambda table: _take(table, positions, rows.shape[0]), self._trace.n_rows
+        )
+        site = self._layout.sites[layer]
+        with using(plan), applied(site, writes):
+            out = first_tensor(_run(site.layer, rows, call))
+        assert out is not None
+        return out.view(-1, out.shape[-1])[: len(positions)]
+
+    def _index(self, values: Sequence[int]) -> Tensor:
+        return torch.tensor(values, dtype=torch.int64, device=self._device)
+
+    def _range(self, start: int, count: int) -> Tensor:
+        return torch.arange(start, start + count, device=self._device)
+
+
+def _run(layer: torch.nn.Module, rows: Tensor, call: LayerCall) -> object:
+    return layer(rows.unsqueeze(0), *call.args, **call.kwargs)
+
+
+def _take(table: Tensor, positions: Tensor, n_rows: int) -> Tensor:
+    """Rows of a per-position table for a padded batch; padding takes position 0's."""
+    missing = n_rows - positions.shape[0]
+    padding = positions.new_zeros(missing)
+    return table.index_select(0, torch.cat([positions, padding]))
