@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sonde.schema import Hook, ModelDescription, SourceRun
+from sonde.schema import Hook, ModelDescription, Site, SourceRun
 
 Vector = NDArray[np.float32]
 
@@ -81,6 +81,33 @@ class Cost:
     chunks: int
 
 
+@dataclass(frozen=True)
+class GenerateRequest:
+    """A completion of one prompt, with patches at prompt and generated positions."""
+
+    tokens: tuple[int, ...]
+    max_tokens: int = 16
+    patches: tuple[Patch, ...] = ()
+    temperature: float = 0.0
+    """0 is greedy."""
+    top_p: float = 1.0
+    seed: int = 0
+    stop_ids: frozenset[int] = frozenset()
+    logprob_ids: tuple[int, ...] = ()
+    """Ids whose log-probability is wanted at every step, whatever their rank."""
+    top_logprobs: int = 0
+
+
+@dataclass(frozen=True)
+class GeneratedToken:
+    """One generated token."""
+
+    token: int
+    logprob: float
+    logprobs: dict[int, float]
+    """Log-probabilities of the ids asked for, and of the `top_logprobs` likeliest."""
+
+
 class Backend(Protocol):
     """A loaded model and its tokenizer."""
 
@@ -115,12 +142,23 @@ class Backend(Protocol):
         """The stored runs, by name."""
         ...
 
-    def lease(self, run: str) -> bool:
+    def lease(self, run: str, holder: str) -> bool:
         """Protect a run from eviction for the store's TTL; False when there is no such run."""
         ...
 
-    def drop(self, run: str) -> bool:
-        """Forget a run, leased or not; False when there is no such run."""
+    def release(self, run: str, holder: str) -> bool:
+        """Give that holder's lease back."""
+        ...
+
+    def drop(self, run: str, generation: int | None = None) -> bool:
+        """Forget a run, leased or not; False when there is no such run.
+
+        With a generation, only that very run is dropped, not a newer one of the same name.
+        """
+        ...
+
+    def prepare(self, prompts: Sequence[Sequence[int]], hooks: Sequence[Hook]) -> None:
+        """Prompts that will be captured or scored next; a backend may run them in one pass."""
         ...
 
     def score(
@@ -133,6 +171,10 @@ class Backend(Protocol):
         """
         ...
 
-    def cost(self, tokens: Sequence[int], rows: Sequence[Row]) -> Cost:
-        """What `score` would take, without doing it."""
+    def cost(self, tokens: Sequence[int], sites: Sequence[Site]) -> Cost:
+        """What scoring one patch at each of `sites` would take, without doing it."""
+        ...
+
+    def generate(self, request: GenerateRequest) -> Iterator[GeneratedToken]:
+        """Tokens as they come; closing the iterator stops. Unreached patches raise at the end."""
         ...

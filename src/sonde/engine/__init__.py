@@ -1,0 +1,7 @@
+"""Sweeps, metrics and controls: written once, over any backend."""
+
+from sonde.engine.plan import Limits
+from sonde.engine.sweep import estimate, sweep
+from sonde.engine.vectors import NamedVectors, VectorModule
+
+__all__ = ["Limits", "NamedVectors", "VectorModule", "estimate", "sweep"]

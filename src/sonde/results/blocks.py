@@ -58,8 +58,9 @@ def layout(*, hooks: int, columns: int, margin: int, width: int, narrowest: int)
         room = (width - len(_GAP) * (beside - 1)) // beside - margin
         if room >= columns * narrowest:
             return Layout(min(room // columns, _WIDEST_CELL), beside, columns)
-    room = max(width - margin, narrowest)
-    cell = 1 if narrowest == 2 and columns * narrowest > _MOST_BLOCKS * room else narrowest
+    room = max(width - margin, 1)
+    crowded = narrowest == 2 and columns * narrowest > _MOST_BLOCKS * room
+    cell = 1 if crowded else min(narrowest, room)
     blocks = math.ceil(columns / (room // cell))
     return Layout(cell, 1, math.ceil(columns / blocks))
 

@@ -103,7 +103,8 @@ def _row(sweep: Sweep, scale: Scale, hook: Hook, row: int, titles: bool) -> str:
             text = f"layer {layer}, {quoted(sweep.tokens[column])}: {scale.text(value)}"
             title = f' title="{escape(text)}"'
         cells.append(f'<i class="{classes}"{title}></i>')
-    return f"<b{'' if _has_label(sweep, row) else ' class="quiet"'}>{layer}</b>{''.join(cells)}\n"
+    name = "" if _has_label(sweep, row) else ' class="quiet"'
+    return f"<b{name}>{layer}</b>{''.join(cells)}\n"
 
 
 def _classes(sweep: Sweep, scale: Scale, hook: Hook, row: int, column: int, value: float) -> str:

@@ -91,7 +91,7 @@ def panel(ax: Axes, sweep: Sweep, hook: Hook) -> Axes:
     )
     ax.set_facecolor(_EMPTY)
     _mark_missing(ax, np.isnan(grid))
-    _hatch(ax, np.vectorize(scale.is_noise, otypes=[bool])(grid))
+    _hatch(ax, np.array([[scale.is_noise(value) for value in row] for row in grid.tolist()]))
     _rule(ax, *grid.shape)
     _mark_strongest(ax, sweep, hook)
     _label_axes(ax, sweep)

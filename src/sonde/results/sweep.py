@@ -138,21 +138,18 @@ class Sweep:
     @cached_property
     def argmax(self) -> ScoredSite | None:
         """The largest value of all hooks; of equal ones the first, hook by hook, row by row."""
-        return max(self._sites, key=lambda site: site.value, default=None)
+        return next(iter(self.top(1)), None)
 
     @cached_property
     def argmin(self) -> ScoredSite | None:
         """The smallest value of all hooks, by the same rule."""
-        return min(self._sites, key=lambda site: site.value, default=None)
+        return next(iter(self._first(self._values, 1)), None)
 
     def top(self, k: int = 5, *, by: Literal["value", "abs"] = "value") -> list[ScoredSite]:
         """The k largest values; with `by="abs"` the k farthest from the baseline, either way."""
-        zero = (self.baseline or 0.0) if by == "abs" else None
-        return sorted(
-            self._sites,
-            key=lambda site: site.value if zero is None else abs(site.value - zero),
-            reverse=True,  # stable all the same: equal sites stay in grid order
-        )[: max(k, 0)]
+        if by == "abs":
+            return self._first(-abs(self._values - (self.baseline or 0.0)), k)
+        return self._first(-self._values, k)
 
     @property
     def controls(self) -> list[Control]:
@@ -231,14 +228,21 @@ class Sweep:
         return wording.short_table(self)
 
     @cached_property
-    def _sites(self) -> list[ScoredSite]:
-        return [
-            ScoredSite(hook, layer, position, float(value), token)
-            for hook, grid in self.grids.items()
-            for layer, row in zip(self.layers, grid, strict=True)
-            for position, token, value in zip(self.positions, self.tokens, row, strict=True)
-            if not np.isnan(value)
-        ]
+    def _values(self) -> Values:
+        """All hooks' grids, one after the other."""
+        return np.concatenate([grid.ravel() for grid in self.grids.values()])
+
+    def _first(self, keys: Values, k: int) -> list[ScoredSite]:
+        """The k sites with the smallest keys, equal ones in grid order, without those of NaN."""
+        order = np.argsort(keys, kind="stable")[: max(k, 0)]
+        return [self._site(int(index)) for index in order if not np.isnan(keys[index])]
+
+    def _site(self, index: int) -> ScoredSite:
+        hook, place = divmod(index, len(self.layers) * len(self.positions))
+        row, column = divmod(place, len(self.positions))
+        value = float(self._values[index])
+        token, position = self.tokens[column], self.positions[column]
+        return ScoredSite(self.hooks[hook], self.layers[row], position, value, token)
 
     def _array(self, grid: Grid) -> Values:
         array = np.array(grid, dtype=np.float64).reshape(len(self.layers), len(self.positions))

@@ -56,19 +56,19 @@ def from_json(source: str | Path) -> StoredSweep:
 
 
 def to_csv(sweep: Sweep) -> str:
-    """One line a cell, the main metric first, then the further ones."""
+    """One line a cell, the main metric first, then the further ones; all text in quotes."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(COLUMNS)
     writer.writerows(_rows(sweep))
     return text.getvalue()
 
 
-def _rows(sweep: Sweep) -> Iterator[tuple[str, int, int, str, str, str]]:
+def _rows(sweep: Sweep) -> Iterator[tuple[str, int, int, str, str, float | None]]:
     further = {metric: g for metric, g in sweep.metric_grids.items() if metric != sweep.metric}
     for metric, grids in {sweep.metric: sweep.grids, **further}.items():
         for hook, grid in grids.items():
             for (row, column), value in np.ndenumerate(grid):
                 token, position = sweep.tokens[column], sweep.positions[column]
-                number = "" if np.isnan(value) else repr(float(value))
+                number = None if np.isnan(value) else float(value)
                 yield hook, sweep.layers[row], position, token, metric, number

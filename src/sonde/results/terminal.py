@@ -58,7 +58,7 @@ def _heading(sweep: Sweep, pen: Pen, width: int) -> Iterator[str]:
     for name, prompt, value in prompts:
         if prompt is not None:
             number = "" if value is None else scale.text(value)
-            room = max(width - 11 - len(number), 8)
+            room = max(width - 11 - len(number), 1)
             yield f"{pen.dim(pad(name, 9))}{fit_middle(visible(prompt), room)}  {number}".rstrip()
     yield ""
 

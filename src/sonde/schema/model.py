@@ -27,4 +27,4 @@ class ModelDescription(Wire):
     path_reason: str | None
     """Why the path is not `packed`; None when it is."""
     exact: bool
-    """A cell has the same bits alone, in any grid and in any chunking: tested when it was loaded."""
+    """A cell has the same bits alone, in any grid, in any chunking: tested when it was loaded."""

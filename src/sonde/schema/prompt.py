@@ -30,8 +30,8 @@ Layers = list[int] | LayerRange
 
 Pairing = Literal["strict", "first", "last", "proportional", "mean"]
 """What to do with the tokens between the common prefix and the common suffix when the two prompts
-have different lengths. `strict` leaves them out; `first` and `last` pair them counted from that end;
-`proportional` spreads them over the other span; `mean` gives each the mean of the whole span."""
+have different lengths. `strict` leaves them out; `first` and `last` pair them counted from that
+end; `proportional` spreads them over the other span; `mean` gives each the other span's mean."""
 
 
 class Alignment(Wire):

@@ -8,6 +8,8 @@ class SourceRun(Wire):
     """What a stored run holds and how long it is safe."""
 
     run: str
+    generation: int
+    """Different for every run ever stored, so that a name used twice is not taken for one run."""
     n_tokens: int
     """Length of the prompt it was captured from, special tokens included."""
     hooks: list[Hook]

@@ -75,6 +75,7 @@ class _Entry(Generic[T]):
         contents = self.contents
         return SourceRun(
             run=self.handle.run,
+            generation=self.handle.generation,
             n_tokens=contents.n_tokens,
             hooks=list(contents.hooks),
             layers=list(contents.layers),

@@ -5,12 +5,13 @@ weights of its own. Merged weights are rounded to the base's dtype: in bfloat16 
 of an early checkpoint may round away, so compare checkpoints in float32.
 """
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from peft import PeftConfig, PeftModel
-from safetensors import safe_open
+from peft.tuners.lora import LoraLayer
 from torch import nn
 from transformers import PreTrainedModel
 
@@ -22,6 +23,8 @@ from sonde.errors import BadRequest, UnknownModel
 
 CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
+TIED = r"(?s).*(tie_word_embeddings|no longer tied)"
+"""What PEFT says of adapters on tied matrices; `untie_if_adapted` deals with it."""
 
 
 def is_adapter(directory: Path) -> bool:
@@ -40,15 +43,36 @@ def load_adapter(
     if not (adapter / WEIGHTS).is_file():
         raise BadRequest(f"the adapter {adapter} has no {WEIGHTS}; pickles are not opened")
     model = load_directory(base, dtype, device, say)
-    untie_if_adapted(model, adapter)
     try:
-        wrapped = PeftModel(model, PeftConfig.from_pretrained(adapter))
-        report = wrapped.load_adapter(str(adapter), "default", torch_device=str(device))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=TIED)
+            return _merge(model, adapter, device)
     except UNREADABLE as error:
         raise BadRequest(f"the adapter {adapter} does not fit {base}: {one_line(error)}") from error
+
+
+def _merge(model: PreTrainedModel, adapter: Path, device: torch.device) -> PreTrainedModel:
+    wrapped = PeftModel(model, PeftConfig.from_pretrained(adapter))
+    report = wrapped.load_adapter(str(adapter), "default", torch_device=str(device))
     if strays := [*report.missing_keys, *report.unexpected_keys]:
-        raise BadRequest(f"the adapter {adapter} does not fit {base}: no match for {strays[0]}")
+        raise BadRequest(
+            f"the adapter {adapter} does not fit its base model: no match for {strays[0]}"
+        )
+    untie_if_adapted(model)
     return wrapped.merge_and_unload()
+
+
+def untie_if_adapted(model: PreTrainedModel) -> None:
+    """Give the output its own weights when an adapter sits on either of two tied matrices.
+
+    Merging writes into the one shared matrix, for the side that was adapted and, wrongly, for the
+    other one: a model that nobody trained. PEFT warns of it and goes on.
+    """
+    inputs, outputs = model.get_input_embeddings(), model.get_output_embeddings()
+    if isinstance(inputs, LoraLayer) or isinstance(outputs, LoraLayer):
+        plain = outputs.get_base_layer() if isinstance(outputs, LoraLayer) else outputs
+        plain.weight = nn.Parameter(plain.weight.detach().clone())
+        model.config.tie_word_embeddings = False
 
 
 def find_base(adapter: Path, say: Callable[[str], None]) -> Path:
@@ -85,24 +109,6 @@ def alias_in_path(base: str) -> str | None:
     """The alias whose converted copy `base` was, in the cache of some other machine."""
     stem = Path(base).name.rpartition("-")[0]
     return stem if looks_like_a_path(base) and stem in ALIASES else None
-
-
-def untie_if_adapted(model: PreTrainedModel, adapter: Path) -> None:
-    """Give the output its own weights when only one of two tied matrices is adapted.
-
-    Merging writes into the shared matrix, and the other side would change along: a model that was
-    never trained.
-    """
-    inputs, outputs = model.get_input_embeddings(), model.get_output_embeddings()
-    if outputs is None or inputs.weight is not outputs.weight:
-        return
-    tied = [name for name, module in model.named_modules() if module in (inputs, outputs)]
-    with safe_open(adapter / WEIGHTS, framework="pt") as file:
-        keys = list(file.keys())
-    adapted = any(f".{name}.lora" in key for key in keys for name in tied)
-    if adapted:
-        outputs.weight = nn.Parameter(outputs.weight.detach().clone())
-        model.config.tie_word_embeddings = False
 
 
 def _same_build(alias: str, base: str, say: Callable[[str], None]) -> Path:

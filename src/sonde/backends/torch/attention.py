@@ -46,6 +46,10 @@ class KeysValues:
     keys: Tensor
     values: Tensor
 
+    def followed_by(self, more: "KeysValues") -> "KeysValues":
+        """These positions, then those."""
+        return KeysValues(torch.cat([self.keys, more.keys]), torch.cat([self.values, more.values]))
+
 
 @dataclass(frozen=True)
 class QueryBlock:
@@ -56,8 +60,8 @@ class QueryBlock:
     n_cells: int
     n_keys: int
     queries: Callable[[int], Tensor]
-    """heads -> flat index into [packed rows × heads], ordered [cells, heads, size]. Where a cell has
-    no query it names row 0: computed, never read."""
+    """heads -> flat index into [packed rows × heads], ordered [cells, heads, size]. Where a cell
+    has no query it names row 0: computed, never read."""
     keys: Callable[[int], Tensor]
     """kv_heads -> flat index into [(prefix positions ‖ packed rows) × kv_heads], ordered
     [cells, kv_heads, keys]."""
@@ -93,7 +97,7 @@ class Plan:
     """Ids of the modules that called."""
 
 
-class KeysKnown(Exception):  # noqa: N818 - a signal, not an error
+class KeysKnown(Exception):
     """Raised inside a layer to leave it: its keys and values have been noted."""
 
 
@@ -122,7 +126,7 @@ def attend(
     s_aux: Tensor | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """The registered attention function. query [1, heads, rows, width] -> [1, rows, heads, width]."""
+    """The registered function. query [1, heads, rows, width] -> [1, rows, heads, width]."""
     plan = _current.get()
     if plan is None:
         raise UnsupportedAttention("the model was run outside Sonde's engine with its attention")
@@ -175,8 +179,9 @@ def _attend_block(
     shape = (block.n_cells, kv_heads, block.n_keys, -1)
     keys = block.keys(kv_heads)
     q = _flat(rows).index_select(0, block.queries(heads)).view(block.n_cells, heads, block.size, -1)
-    k = _flat(_joined(prefix and prefix.keys, own.keys)).index_select(0, keys).view(shape)
-    v = _flat(_joined(prefix and prefix.values, own.values)).index_select(0, keys).view(shape)
+    held = own if prefix is None else prefix.followed_by(own)
+    k = _flat(held.keys).index_select(0, keys).view(shape)
+    v = _flat(held.values).index_select(0, keys).view(shape)
     visible = _visible(block, style.window, device=q.device)
     if q.device.type == "cpu" or style.softcap is not None or style.sinks is not None:
         mixed = _attention_by_hand(q, k, v, visible, style)
@@ -192,10 +197,6 @@ def _attend_block(
         out.index_copy_(0, block.rows, flat.index_select(0, where).view(-1, heads, flat.shape[-1]))
 
 
-def _joined(prefix: Tensor | None, own: Tensor) -> Tensor:
-    return own if prefix is None else torch.cat([prefix, own])
-
-
 def _flat(rows: Tensor) -> Tensor:
     """[rows, heads, width] -> [rows * heads, width]."""
     return rows.reshape(-1, rows.shape[-1])
@@ -209,10 +210,8 @@ def _visible(block: QueryBlock, window: int | None, device: torch.device) -> Ten
     return visible if window is None else visible & (key > position - window)
 
 
-def _attention_by_hand(
-    q: Tensor, k: Tensor, v: Tensor, visible: Tensor, style: _Style
-) -> Tensor:
-    """q [cells, heads, size, width], k and v [cells, kv_heads, keys, width] -> like q."""
+def _attention_by_hand(q: Tensor, k: Tensor, v: Tensor, visible: Tensor, style: _Style) -> Tensor:
+    """Q [cells, heads, size, width], k and v [cells, kv_heads, keys, width] -> like q."""
     cells, heads, size, width = q.shape
     kv_heads, n_keys = k.shape[1], k.shape[2]
     group = heads // kv_heads

@@ -111,6 +111,6 @@ def own_memory(model: nn.Module) -> None:
 
 def _cannot_load(directory: Path, error: BaseException) -> str:
     reason = one_line(error)
-    if "trust_remote_code" in reason:
+    if "trust_remote_code" in str(error):
         reason = "it needs Python code that comes with the weights, and Sonde does not run that"
     return f"cannot load {directory}: {reason}"

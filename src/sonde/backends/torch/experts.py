@@ -20,12 +20,12 @@ NAME: Final = "sonde"
 def padded_experts(
     module: nn.Module, hidden: Tensor, chosen: Tensor, weights: Tensor, *_args: Any, **_kwargs: Any
 ) -> Tensor:
-    """hidden [rows, width], chosen and weights [rows, k] -> [rows, width]."""
+    """Hidden [rows, width], chosen and weights [rows, k] -> [rows, width]."""
     experts: Any = module
     rows, k = chosen.shape
     outputs = hidden.new_zeros(rows * k, hidden.shape[-1])
     flat = chosen.flatten()
-    for expert in flat.unique().tolist():
+    for expert in torch.unique(flat).tolist():
         if not 0 <= expert < experts.num_experts:
             continue
         slots = (flat == expert).nonzero().flatten()

@@ -25,7 +25,8 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from sonde.backends.torch.model_cache import cached
+from sonde.backends.torch.checkpoint import UNREADABLE
+from sonde.backends.torch.model_cache import cached, place
 from sonde.backends.torch.reasons import one_line
 from sonde.errors import BadRequest
 
@@ -39,11 +40,13 @@ def converted(gguf: Path, name: str, say: Callable[[str], None]) -> Path:
     def build(directory: Path) -> None:
         say(f"converting {gguf.name} to safetensors, once: about 20 s for 135M parameters")
         began = perf_counter()
-        dequantise(gguf).save_pretrained(directory)
-        read_tokenizer(gguf).save_pretrained(directory)
-        say(f"converted {gguf.name} in {perf_counter() - began:.1f} s; kept in {directory.name}")
+        model, tokenizer = read(gguf)
+        model.save_pretrained(directory)
+        tokenizer.save_pretrained(directory)
+        say(f"converted {gguf.name} in {perf_counter() - began:.1f} s; kept in {place(kept)}")
 
-    return cached(cache_name(gguf, name), build)
+    kept = cache_name(gguf, name)
+    return cached(kept, build)
 
 
 def cache_name(gguf: Path, name: str) -> str:
@@ -54,15 +57,20 @@ def cache_name(gguf: Path, name: str) -> str:
     return f"{name}-{digest.hexdigest()[:16]}"
 
 
+def read(gguf: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """The file's model and tokenizer, or what is wrong with the file."""
+    try:
+        return dequantise(gguf), read_tokenizer(gguf)
+    except UNREADABLE as error:
+        raise BadRequest(f"cannot read {gguf} as a GGUF model: {one_line(error)}") from error
+
+
 def dequantise(gguf: Path) -> PreTrainedModel:
     """The model in float32, free of the quantisation mark."""
-    try:
-        with redirect_stderr(io.StringIO()):  # its bar asks nobody whether it is wanted
-            marked, report = AutoModelForCausalLM.from_pretrained(
-                gguf.parent, gguf_file=gguf.name, dtype=torch.float32, output_loading_info=True
-            )
-    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
-        raise BadRequest(f"cannot read {gguf} as a GGUF model: {one_line(error)}") from error
+    with redirect_stderr(io.StringIO()):  # its bar asks nobody whether it is wanted
+        marked, report = AutoModelForCausalLM.from_pretrained(
+            gguf.parent, gguf_file=gguf.name, dtype=torch.float32, output_loading_info=True
+        )
     if missing := sorted(report["missing_keys"]):
         raise BadRequest(f"{gguf} lacks {len(missing)} weights of its architecture: {missing[:3]}")
     config = marked.config

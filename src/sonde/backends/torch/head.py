@@ -3,21 +3,26 @@
 Final norms, scales and soft-caps differ between models. A shallow copy of the model, sharing every
 parameter, has its decoder layers replaced by one that returns the rows it was given; what the model
 does after its layers is then done as the model does it.
+
+The vocabulary is wide and only a few log-probabilities and one normaliser are wanted, so it is
+visited a slice at a time, while a slice's logits are still in the cache.
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from sonde.backends.torch.layout import find_layers
 from sonde.backends.torch.rows import pad_rows
 
-ROWS: Final = 64
-"""Rows whose logits exist at a time: the vocabulary is wide."""
+SLICE: Final = {"cpu": 2048, "cuda": 16384}
+"""Vocabulary entries whose logits exist at a time."""
+ROWS: Final = {"cpu": 256, "cuda": 4096}
 
 
 class Head:
@@ -25,53 +30,104 @@ class Head:
 
     def __init__(self, model: PreTrainedModel) -> None:
         """Build the layerless copy; `model` itself is not touched."""
+        unembedding = model.get_output_embeddings()
+        self._unembed = _SlicedLinear(unembedding)
+        self._vocabulary: int = unembedding.weight.shape[0]
         self._given: Tensor | None = None
-        self._shell = _without_layers(model, self._inject)
+        self._shell = _without_layers(model, self._inject, unembedding, self._unembed)
 
-    def _inject(self, hidden: Tensor, *_args: Any, **_kwargs: Any) -> Tensor:
+    def _inject(self, _hidden: Tensor, *_args: Any, **_kwargs: Any) -> Tensor:
         assert self._given is not None
         return self._given
 
-    def logits(self, final: Tensor) -> Tensor:
-        """Residuals [n, width] -> logits [n, vocabulary]."""
-        self._given = final.unsqueeze(1)
-        dummy = torch.zeros(final.shape[0], 1, dtype=torch.int64, device=final.device)
-        try:
-            out: Tensor = self._shell(input_ids=dummy, use_cache=False).logits
-        finally:
-            self._given = None
-        return out[:, 0]
-
     def logprobs(self, final: Tensor, token_ids: Sequence[int]) -> Tensor:
         """Residuals [n, width] -> log-probabilities of the ids, [n, ids] in float32."""
-        ids = torch.tensor(list(token_ids), device=final.device)
-        parts = []
-        for start in range(0, final.shape[0], ROWS):
-            rows = final[start : start + ROWS]
-            logits = self.logits(pad_rows(rows)).float()
-            chosen = logits.index_select(1, ids) - torch.logsumexp(logits, -1, keepdim=True)
-            parts.append(chosen[: rows.shape[0]])
+        step = ROWS[final.device.type]
+        parts = [
+            self._logprobs(final[start : start + step], token_ids)
+            for start in range(0, final.shape[0], step)
+        ]
         return torch.cat(parts)
 
+    def distribution(self, final: Tensor) -> tuple[Tensor, Tensor]:
+        """Residuals [n, width] -> all logits [n, vocabulary] and their normaliser [n]."""
+        parts = [logits for _, logits in self._slices(pad_rows(final))]
+        normaliser = _normaliser([torch.logsumexp(logits, -1) for logits in parts])
+        return torch.cat(parts, -1)[: final.shape[0]], normaliser[: final.shape[0]]
 
-def _without_layers(model: PreTrainedModel, inject: Any) -> nn.Module:
+    def _logprobs(self, final: Tensor, token_ids: Sequence[int]) -> Tensor:
+        rows = pad_rows(final)
+        chosen = rows.new_empty(rows.shape[0], len(token_ids), dtype=torch.float32)
+        normalisers = []
+        for start, logits in self._slices(rows):
+            normalisers.append(torch.logsumexp(logits, -1))
+            for column, token in enumerate(token_ids):
+                if start <= token < start + logits.shape[-1]:
+                    chosen[:, column] = logits[:, token - start]
+        return (chosen - _normaliser(normalisers)[:, None])[: final.shape[0]]
+
+    def _slices(self, rows: Tensor) -> Iterator[tuple[int, Tensor]]:
+        """Logits of the vocabulary in float32, a slice at a time, each with its first id."""
+        step = SLICE[rows.device.type]
+        dummy = torch.zeros(rows.shape[0], 1, dtype=torch.int64, device=rows.device)
+        for start in range(0, self._vocabulary, step):
+            self._unembed.slice = slice(start, min(start + step, self._vocabulary))
+            self._given = rows.unsqueeze(1)
+            try:
+                out: Tensor = self._shell(input_ids=dummy, use_cache=False).logits
+            finally:
+                self._given = None
+            yield start, out[:, 0].float()
+
+
+def _normaliser(parts: list[Tensor]) -> Tensor:
+    """Log Σ exp of all slices, from each slice's own."""
+    return torch.logsumexp(torch.stack(parts, -1), -1)
+
+
+class _SlicedLinear(nn.Module):
+    """An unembedding that computes only part of the vocabulary."""
+
+    def __init__(self, linear: nn.Module) -> None:
+        super().__init__()
+        self._linear: Any = linear
+        self.slice = slice(None)
+
+    @property
+    def weight(self) -> Tensor:
+        weight: Tensor = self._linear.weight
+        return weight
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        bias = getattr(self._linear, "bias", None)
+        part = None if bias is None else bias[self.slice]
+        return F.linear(hidden, self._linear.weight[self.slice], part)
+
+
+def _without_layers(
+    model: PreTrainedModel, inject: Any, unembedding: nn.Module, replacement: nn.Module
+) -> nn.Module:
+    """A copy of `model`, sharing its parameters, with stand-ins for the layers and unembedding."""
     layers = find_layers(model)
-    path = next(name for name, module in model.named_modules() if module is layers).split(".")
     stand_in = copy.copy(layers[0])
     stand_in._modules = {}
     stand_in.forward = inject
-    root = _shallow(model)
-    parent: nn.Module = root
-    for name in path[:-1]:
-        child = _shallow(parent._modules[name])
-        parent._modules[name] = child
-        parent = child
-    parent._modules[path[-1]] = nn.ModuleList([stand_in])
+    root: nn.Module = copy.copy(model)
+    root._modules = dict(model._modules)
+    _replace(root, model, layers, nn.ModuleList([stand_in]))
+    _replace(root, model, unembedding, replacement)
     return root
 
 
-def _shallow(module: nn.Module | None) -> nn.Module:
-    assert module is not None
-    twin = copy.copy(module)
-    twin._modules = dict(module._modules)
-    return twin
+def _replace(root: nn.Module, model: nn.Module, old: nn.Module, new: nn.Module) -> None:
+    """Put `new` where `old` is, copying the modules on the way so that `model` keeps `old`."""
+    *path, last = next(name for name, module in model.named_modules() if module is old).split(".")
+    parent = root
+    for name in path:
+        child = parent._modules[name]
+        assert child is not None
+        twin = copy.copy(child)
+        twin._modules = dict(child._modules)
+        parent._modules[name] = twin
+        parent = twin
+    parent._modules[last] = new

@@ -8,6 +8,7 @@ transformers itself tries again for three quarters of a minute.
 from pathlib import Path
 
 from huggingface_hub import snapshot_download
+from huggingface_hub.errors import LocalEntryNotFoundError
 
 from sonde.backends.torch.reasons import one_line, unknown_model
 
@@ -23,6 +24,12 @@ def from_hub(name: str) -> Path:
     """The directory that holds the model `name`; safetensors, tokenizer and configuration only."""
     try:
         return Path(snapshot_download(name, allow_patterns=WANTED, ignore_patterns=UNWANTED))
+    except LocalEntryNotFoundError as error:
+        why = one_line(error.__cause__ or error)
+        reason = (
+            f"no such path, nothing in the Hugging Face cache, and the Hub is out of reach ({why})"
+        )
+        raise unknown_model(name, reason) from error
     except (OSError, ValueError) as error:
-        reason = "it is neither a path here nor on the Hugging Face Hub or in its cache"
-        raise unknown_model(name, f"{reason} ({one_line(error)})") from error
+        reason = f"no such path, and the Hugging Face Hub has no such model ({one_line(error)})"
+        raise unknown_model(name, reason) from error

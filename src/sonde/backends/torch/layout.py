@@ -131,7 +131,8 @@ def _watch(
 
     def edge(_m: nn.Module, args: Any, kwargs: Any, output: object) -> None:
         received, returned = received_tensor(args, kwargs), first_tensor(output)
-        assert received is not None and returned is not None
+        assert received is not None
+        assert returned is not None
         edges.append((received, returned))
 
     for index, layer in enumerate(layers):
@@ -167,7 +168,7 @@ def _read_layer(
     hooks: set[Hook] = {"pre_attn", "post_block"}
     branches = [call for call in calls if _has_matrices(call.module)]
     mlps = [call for call in branches if call.module is not attention]
-    if attention is None and len(branches) == 2:  # a mixer that is not attention, then the MLP
+    if attention is None:  # the first branch mixes positions by other means
         mlps = branches[1:]
     if len(mlps) != 1:
         return LayerSites(layer, None, None, None), hooks

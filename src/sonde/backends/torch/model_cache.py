@@ -30,9 +30,14 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sonde"
 
 
+def place(name: str) -> Path:
+    """Where the cache keeps the directory `name`, whether it is there or not."""
+    return cache_dir() / "models" / name
+
+
 def cached(name: str, build: Callable[[Path], None]) -> Path:
     """The cache's directory `name`; when there is none, the one that `build(directory)` fills."""
-    target = cache_dir() / "models" / name
+    target = place(name)
     if target.is_dir():
         return target
     try:

@@ -14,84 +14,18 @@ such a cell is a single row, whose attention is the unpatched run's; its suffix 
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from sonde.backends.torch.attention import BLOCK, KeysKnown, KeysValues, Plan, QueryBlock, using
+from sonde.backends.torch.cells import CellPlan, Placed, Sources
 from sonde.backends.torch.layout import Layout, first_tensor
 from sonde.backends.torch.rows import padded
 from sonde.backends.torch.segments import Segments
 from sonde.backends.torch.trace import LayerCall, Trace
 from sonde.backends.torch.writes import Writes, applied
 from sonde.schema import Hook
-
-
-@dataclass(frozen=True)
-class Placed:
-    """One patch where it acts: `inside` a layer at a hook, or (None) on the residual entering it."""
-
-    layer: int
-    inside: Hook | None
-    position: int
-    source: int
-    """Index of its values in the chunk's `Sources`."""
-
-
-@dataclass(frozen=True)
-class CellPlan:
-    """One patched run: its patches, and when its suffix joins the packed batch."""
-
-    row: int
-    """The caller's row."""
-    patches: tuple[Placed, ...]
-    first: int
-    """First position of its suffix."""
-    joins: int
-    """The layer its suffix enters; L when only the last residual changes."""
-    alone: tuple[int, ...]
-    """Positions computed alone in the layer before it joins, because they change inside it."""
-
-    def token_layers(self, n_layers: int, n_tokens: int) -> int:
-        """Rows times layers this cell needs."""
-        return max(n_layers - self.joins, 0) * (n_tokens - self.first) + len(self.alone)
-
-
-@dataclass(frozen=True)
-class Sources:
-    """What is written: values [n, width] and weights, [n, 1] or [n, width], or None for 'replace'."""
-
-    values: Tensor
-    weight: Tensor | None
-
-    def writes(self, rows: Sequence[int], sources: Sequence[int]) -> Writes:
-        """The writes of some sources to some rows."""
-        device = self.values.device
-        index = torch.tensor(sources, device=device)
-        weight = None if self.weight is None else self.weight.index_select(0, index)
-        where = torch.tensor(rows, device=device)
-        return Writes(where, self.values.index_select(0, index), weight)
-
-
-def plan_cell(row: int, patches: Sequence[Placed], n_layers: int, n_tokens: int) -> CellPlan | None:
-    """Schedule one patched run; None when no patch can reach the last position's logits."""
-    last = n_tokens - 1
-    live = [
-        patch
-        for patch in patches
-        if patch.position == last
-        or patch.layer < (n_layers if patch.inside is None else n_layers - 1)
-    ]
-    if not live:
-        return None
-    entry = min(patch.layer for patch in live)
-    here = [patch for patch in live if patch.layer == entry]
-    first = min(patch.position for patch in live)
-    if any(patch.inside is None for patch in here):
-        return CellPlan(row, tuple(live), first, entry, ())
-    alone = tuple(sorted({patch.position for patch in here}))
-    return CellPlan(row, tuple(live), first, entry + 1, alone)
 
 
 class PackedRun:
@@ -104,7 +38,7 @@ class PackedRun:
         self.cells = sorted(cells, key=lambda cell: (cell.joins, not cell.alone))
         self._layout, self._trace, self._sources = layout, trace, sources
         self._n_tokens, self._n_layers = len(trace.tokens), len(layout.sites)
-        self._device = trace.residuals[0].device
+        self._device = trace.residuals.device
         self._layer_of = layout.layer_of()
         self._block = BLOCK[self._device.type]
         n_active = self._active(self._n_layers - 1)
@@ -122,7 +56,7 @@ class PackedRun:
     def final(self) -> Tensor:
         """The last position's residual after the last layer, per cell: [cells, width]."""
         first = min(min(c.joins - bool(c.alone), self._n_layers) for c in self.cells)
-        out = self._trace.residuals[0][:0]
+        out = self._trace.residuals[0, :0]
         for layer in range(first, self._n_layers - 1):
             rows = self._enter(layer, out)
             out = self._advance(layer, rows)
@@ -173,9 +107,7 @@ class PackedRun:
         """One layer, all rows. -> [rows, width]."""
         n_cells = self._active(layer)
         n_rows = self._segments.rows_of(n_cells)
-        where = {
-            (cell, position): n_rows + k for k, (cell, position) in enumerate(self._alone)
-        }
+        where = {(cell, position): n_rows + k for k, (cell, position) in enumerate(self._alone)}
         for cell, patch in self._by_layer[layer]:
             if patch.inside is not None and (cell, patch.position) not in where:
                 where[cell, patch.position] = self._segments.row(cell, patch.position)
@@ -206,8 +138,7 @@ class PackedRun:
         out[n_cells + n_alone :] = self._trace.residuals[self._n_layers][last]
         edits = self._by_layer[self._n_layers]
         if edits:
-            writes = self._sources.writes([c for c, _ in edits], [p.source for _, p in edits])
-            writes.apply(out)
+            self._sources.writes([c for c, _ in edits], [p.source for _, p in edits]).apply(out)
         return out
 
     def _last_keys(self, rows: Tensor, n_rows: int) -> dict[int, KeysValues]:

@@ -6,6 +6,7 @@ would put back another's silence. Errors are still logged; warnings raised throu
 `warnings` are not touched.
 """
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,7 +43,7 @@ def _no_bars() -> Iterator[None]:
 def _errors_only() -> Iterator[None]:
     verbosity, hub_verbosity = transformers_logging.get_verbosity(), hub_logging.get_verbosity()
     transformers_logging.set_verbosity_error()
-    hub_logging.set_verbosity(hub_logging.ERROR)
+    hub_logging.set_verbosity(logging.ERROR)
     try:
         yield
     finally:

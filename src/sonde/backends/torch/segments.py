@@ -72,10 +72,20 @@ class Segments:
     """Where the rows of a chunk's cells are."""
 
     def __init__(
-        self, starts: Sequence[int], n_tokens: int, *, block: int, device: torch.device
+        self,
+        starts: Sequence[int],
+        n_tokens: int,
+        *,
+        block: int,
+        device: torch.device,
+        n_prefix: int | None = None,
     ) -> None:
-        """`starts` is the first position of each cell's suffix, in order of entry."""
+        """`starts` is the first position of each cell's suffix, in order of entry.
+
+        The shared prefix has keys for `n_prefix` positions; for all of them, if not said.
+        """
         self.first = np.asarray(starts, dtype=np.int64)
+        self._n_prefix = n_tokens if n_prefix is None else n_prefix
         self.n_tokens, self.device, self._size = n_tokens, device, block
         lengths = n_tokens - self.first
         self.offset: Ints = np.concatenate([[0], np.cumsum(lengths)])
@@ -143,7 +153,7 @@ class Segments:
         has = (positions >= first) & (positions < self.n_tokens)
         query = np.where(has, offset + positions - first, 0)
         own = (keys >= first) & (keys < self.n_tokens)
-        key = np.where(own, self.n_tokens + offset + keys - first, np.where(keys < first, keys, 0))
+        key = np.where(own, self._n_prefix + offset + keys - first, np.where(keys < first, keys, 0))
         cell, slot = np.nonzero(has)
         return _Block(
             index,
@@ -159,15 +169,20 @@ class Segments:
         return torch.from_numpy(np.ascontiguousarray(values, dtype=np.int64)).to(self.device)
 
 
-def whole_prompt(n_rows: int, *, block: int, device: torch.device) -> list[QueryBlock]:
-    """The blocks of one run of `n_rows` rows without a prefix; `n_rows` is whole blocks."""
-    return [_whole_block(index, block, device) for index in range(n_rows // block)]
+def whole_prompts(sizes: Sequence[int], *, block: int, device: torch.device) -> list[QueryBlock]:
+    """The blocks of prompts laid end to end, none with a prefix; sizes are whole blocks."""
+    out, start = [], 0
+    for size in sizes:
+        out += [_whole_block(start, index, block, device) for index in range(size // block)]
+        start += size
+    return out
 
 
-def _whole_block(index: int, size: int, device: torch.device) -> QueryBlock:
-    rows = torch.arange(index * size, (index + 1) * size, device=device)
-    keys = torch.arange((index + 1) * size, device=device)
-    slots = Slots(torch.zeros_like(rows), rows - index * size, size)
+def _whole_block(start: int, index: int, size: int, device: torch.device) -> QueryBlock:
+    """Block `index` of a prompt whose first row is `start`."""
+    rows = start + torch.arange(index * size, (index + 1) * size, device=device)
+    keys = start + torch.arange((index + 1) * size, device=device)
+    slots = Slots(torch.zeros_like(rows), rows - start - index * size, size)
     return QueryBlock(
         index,
         size,

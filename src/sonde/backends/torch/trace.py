@@ -1,8 +1,9 @@
 """One run of one prompt, with everything a patched run may reuse.
 
-The prompt is run by the model's own forward pass, its length rounded up to whole blocks: tokens that
+A prompt is run by the model's own forward pass, its length rounded up to whole blocks: tokens that
 come after the prompt cannot influence it, and whole blocks give every row the bits it will have in
-any packed batch.
+any packed batch. Several prompts are run side by side: a short forward pass spends its time reading
+weights, and reads them once for all.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +17,8 @@ from transformers import PreTrainedModel
 
 from sonde.backends.torch.attention import BLOCK, KeysValues, Plan, using
 from sonde.backends.torch.layout import LayerSites, Layout, first_tensor, received_tensor
-from sonde.backends.torch.segments import whole_prompt
+from sonde.backends.torch.rows import padded
+from sonde.backends.torch.segments import whole_prompts
 from sonde.errors import HookNeverFired
 from sonde.schema import Hook
 
@@ -44,89 +46,165 @@ class Trace:
     """The unpatched run of a prompt of T tokens."""
 
     tokens: tuple[int, ...]
-    residuals: list[Tensor]
-    """Entering each layer, and leaving the last: L + 1 of [T, width]."""
+    residuals: Tensor
+    """Entering each layer, and leaving the last: [L + 1, T, width]."""
     keys_values: list[KeysValues]
-    inside: dict[Hook, list[Tensor]]
-    """Activations at the in-layer hooks that were asked for, per layer: [T, width]."""
+    inside: dict[Hook, Tensor]
+    """Activations at the in-layer hooks that were asked for: [L, T, width]."""
     attention: dict[int, Tensor]
     """Attention outputs per layer, [T, heads * width], when in-layer hooks were asked for."""
     calls: list[LayerCall]
     n_rows: int
     """T rounded up to whole blocks: the length of what `calls` hold per position."""
 
-    def at(self, hook: Hook, layer: int) -> Tensor:
-        """The activation at a hook: [T, width]."""
+    def at(self, hook: Hook) -> Tensor:
+        """The activations at a hook: [L, T, width]."""
         if hook == "pre_attn":
-            return self.residuals[layer]
-        if hook == "post_block":
-            return self.residuals[layer + 1]
-        return self.inside[hook][layer]
+            return self.residuals[:-1]
+        return self.residuals[1:] if hook == "post_block" else self.inside[hook]
+
+    def last(self) -> Tensor:
+        """The last position's residual after the last layer: [width]."""
+        return self.residuals[-1, len(self.tokens) - 1]
 
     def nbytes(self) -> int:
         """Bytes this trace holds on to."""
-        tensors = [*self.residuals, *self.attention.values()]
-        tensors += [t for per_layer in self.inside.values() for t in per_layer]
+        tensors = [self.residuals, *self.inside.values(), *self.attention.values()]
         tensors += [t for kv in self.keys_values for t in (kv.keys, kv.values)]
         return sum(t.numel() * t.element_size() for t in tensors)
 
 
+class _Done(Exception):
+    """Raised after the last layer: what follows it is not wanted here."""
+
+
 def record(
-    model: PreTrainedModel, layout: Layout, tokens: Sequence[int], hooks: Iterable[Hook] = ()
-) -> Trace:
-    """Run `tokens` once and keep residuals, keys, values, and the in-layer hooks asked for."""
-    device, n = model.device, len(tokens)
+    model: PreTrainedModel,
+    layout: Layout,
+    prompts: Sequence[Sequence[int]],
+    hooks: Iterable[Hook] = (),
+) -> list[Trace]:
+    """Run prompts once, side by side, and keep what later runs may reuse of each."""
+    device = model.device
     block = BLOCK[device.type]
-    n_rows = -(-n // block) * block
     inside = [hook for hook in INSIDE if hook in set(hooks)]
+    sizes = [padded(len(tokens), block) for tokens in prompts]
     plan = Plan(
-        layout.layer_of(), whole_prompt(n_rows, block=block, device=device), n_rows, None,
+        layout.layer_of(), whole_prompts(sizes, block=block, device=device), sum(sizes), None,
         record=True, outputs={} if inside else None,
     )  # fmt: skip
     edges: list[Tensor] = []
     calls: list[LayerCall] = []
     kept: dict[Hook, list[Tensor]] = {hook: [] for hook in inside}
-    padded = torch.tensor([[*tokens, *[tokens[-1]] * (n_rows - n)]], device=device)
-    positions = torch.arange(n_rows, device=device).clamp(max=n - 1)[None]
+    ids, positions = _laid_out(prompts, sizes, device)
     with ExitStack() as stack, using(plan), torch.inference_mode():
-        for site in layout.sites:
-            _watch_edges(stack, site.layer, edges, calls, n)
-            for hook in inside:
-                _watch_inside(stack, site, hook, kept[hook], n)
-        last = layout.sites[-1].layer.register_forward_hook(
-            lambda _m, _a, out: edges.append(_rows(first_tensor(out), n))
+        watch(stack, layout, edges, calls, kept)
+        finish(
+            lambda: model(input_ids=ids, position_ids=positions, use_cache=False),
+            kept,
+            len(layout.sites),
         )
-        stack.callback(last.remove)
-        model(input_ids=padded, position_ids=positions, use_cache=False, logits_to_keep=1)
-    for hook, values in kept.items():
-        if len(values) != len(layout.sites):
-            raise HookNeverFired(f"{hook} was reached in {len(values)} of {len(layout.sites)} layers")
-    keys_values = [
-        KeysValues(kv.keys[:n].contiguous(), kv.values[:n].contiguous())
-        for kv in (plan.recorded[layer] for layer in range(len(layout.sites)))
-    ]
-    attention = {layer: out[:n] for layer, out in (plan.outputs or {}).items()}
-    return Trace(tuple(tokens), edges, keys_values, kept, attention, calls, n_rows)
+        starts = [sum(sizes[:i]) for i in range(len(sizes))]
+        return [
+            _cut(tokens, start, size, edges, calls, kept, plan)
+            for tokens, start, size in zip(prompts, starts, sizes, strict=True)
+        ]
+
+
+def watch(
+    stack: ExitStack,
+    layout: Layout,
+    edges: list[Tensor],
+    calls: list[LayerCall],
+    kept: dict[Hook, list[Tensor]],
+) -> None:
+    """Until the stack closes, note every layer's input and call, and the hooks in `kept`."""
+    for site in layout.sites:
+        _watch_edges(stack, site.layer, edges, calls)
+        for hook, values in kept.items():
+            _watch_inside(stack, site, hook, values)
+    _stop_after(stack, layout.sites[-1].layer, edges)
+
+
+def finish(run: Callable[[], object], kept: dict[Hook, list[Tensor]], n_layers: int) -> None:
+    """Run the watched model to the end of its last layer; every hook must have been reached."""
+    try:
+        run()
+    except _Done:
+        for hook, values in kept.items():
+            if len(values) != n_layers:
+                raise HookNeverFired(
+                    f"{hook} was reached in {len(values)} of {n_layers} layers"
+                ) from None
+        return
+    raise HookNeverFired("the last layer was not reached")
+
+
+def _laid_out(
+    prompts: Sequence[Sequence[int]], sizes: Sequence[int], device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Token ids and positions of prompts laid end to end, each padded to its size."""
+    ids: list[int] = []
+    positions: list[int] = []
+    for tokens, size in zip(prompts, sizes, strict=True):
+        ids += [*tokens, *[tokens[-1]] * (size - len(tokens))]
+        positions += [min(i, len(tokens) - 1) for i in range(size)]
+    return torch.tensor([ids], device=device), torch.tensor([positions], device=device)
+
+
+def _cut(
+    tokens: Sequence[int],
+    start: int,
+    size: int,
+    edges: list[Tensor],
+    calls: list[LayerCall],
+    kept: dict[Hook, list[Tensor]],
+    plan: Plan,
+) -> Trace:
+    """One prompt's part of a joint run, in memory of its own."""
+    stop, n_rows = start + len(tokens), plan.n_rows
+
+    def mine(rows: Tensor) -> Tensor:
+        return rows[start:stop].clone()
+
+    return Trace(
+        tuple(tokens),
+        torch.stack([edge[start:stop] for edge in edges]),
+        [
+            KeysValues(mine(plan.recorded[i].keys), mine(plan.recorded[i].values))
+            for i in range(len(calls))
+        ],
+        {hook: torch.stack([rows[start:stop] for rows in kept[hook]]) for hook in kept},
+        {layer: mine(out) for layer, out in (plan.outputs or {}).items()},
+        [call.at(lambda table: table[start : start + size], n_rows) for call in calls],
+        size,
+    )
+
+
+def _stop_after(stack: ExitStack, layer: nn.Module, edges: list[Tensor]) -> None:
+    def after(_module: nn.Module, _args: Any, output: object) -> None:
+        edges.append(_rows(first_tensor(output)))
+        raise _Done
+
+    stack.callback(layer.register_forward_hook(after).remove)
 
 
 def _watch_edges(
-    stack: ExitStack, layer: nn.Module, edges: list[Tensor], calls: list[LayerCall], n: int
+    stack: ExitStack, layer: nn.Module, edges: list[Tensor], calls: list[LayerCall]
 ) -> None:
     def before(_module: nn.Module, args: Any, kwargs: Any) -> None:
-        edges.append(_rows(received_tensor(args, kwargs), n))
+        edges.append(_rows(received_tensor(args, kwargs)))
         calls.append(LayerCall(args[1:], {k: v for k, v in kwargs.items() if k != "hidden_states"}))
 
     stack.callback(layer.register_forward_pre_hook(before, with_kwargs=True).remove)
 
 
-def _watch_inside(
-    stack: ExitStack, site: LayerSites, hook: Hook, kept: list[Tensor], n: int
-) -> None:
+def _watch_inside(stack: ExitStack, site: LayerSites, hook: Hook, kept: list[Tensor]) -> None:
     def before(_module: nn.Module, args: Any, kwargs: Any) -> None:
-        kept.append(_rows(received_tensor(args, kwargs), n))
+        kept.append(_rows(received_tensor(args, kwargs)))
 
     def after(_module: nn.Module, _args: Any, output: object) -> None:
-        kept.append(_rows(first_tensor(output), n))
+        kept.append(_rows(first_tensor(output)))
 
     module = {"post_attn": site.post_attn, "mlp_in": site.mlp, "mlp_out": site.mlp_out}[hook]
     if module is None:
@@ -137,10 +215,10 @@ def _watch_inside(
         stack.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)
 
 
-def _rows(tensor: Tensor | None, n: int) -> Tensor:
-    """[1, rows, width] -> the first n rows, in memory of their own."""
+def _rows(tensor: Tensor | None) -> Tensor:
+    """[1, rows, width] -> [rows, width], before anything can write to it."""
     assert tensor is not None
-    return tensor.view(-1, tensor.shape[-1])[:n].clone()
+    return tensor.view(-1, tensor.shape[-1]).clone()
 
 
 def _map(value: Any, take: Callable[[Tensor], Tensor], length: int) -> Any:

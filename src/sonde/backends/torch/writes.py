@@ -44,7 +44,7 @@ def blend(current: Tensor, source: Tensor, weight: Tensor) -> Tensor:
 
 @contextmanager
 def applied(sites: LayerSites, writes: dict[Hook, Writes]) -> Iterator[None]:
-    """Inside the block, a call of the layer makes these in-layer writes; all of them, or it raises."""
+    """Inside the block, a call of the layer makes these writes: all of them, or it raises."""
     written: dict[Hook, int] = {}
     with ExitStack() as stack:
         for hook in ("post_attn", "mlp_in", "mlp_out"):  # the order in which a layer reaches them
@@ -58,6 +58,26 @@ def applied(sites: LayerSites, writes: dict[Hook, Writes]) -> Iterator[None]:
                 f"{written.get(hook, 0)} of {len(wanted.rows)} patches at {hook} were applied; "
                 "the layer did not run the module this hook acts on"
             )
+
+
+@contextmanager
+def write_entering(layer: nn.Module, writes: Writes) -> Iterator[None]:
+    """Inside the block, a call of the layer starts by writing to what enters it."""
+    written = 0
+
+    def before(_module: nn.Module, args: Any, kwargs: Any) -> None:
+        nonlocal written
+        given = received_tensor(args, kwargs)
+        assert given is not None
+        written += writes.apply(given.view(-1, given.shape[-1]))
+
+    handle = layer.register_forward_pre_hook(before, with_kwargs=True)
+    try:
+        yield
+    finally:
+        handle.remove()
+    if written != len(writes.rows):
+        raise HookNeverFired(f"{written} of {len(writes.rows)} patches entering a layer were made")
 
 
 def _register(sites: LayerSites, hook: Hook, writes: Writes, written: dict[Hook, int]) -> Any:

@@ -1,0 +1,282 @@
+"""The backend protocol over a Hugging Face model in this process."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+import torch
+
+from sonde.backends.base import (
+    Cost,
+    GeneratedToken,
+    GenerateRequest,
+    Patch,
+    Row,
+    Scores,
+)
+from sonde.backends.torch import scoring
+from sonde.backends.torch.cells import CellPlan, Sources, place, plan_cell
+from sonde.backends.torch.check import check_patches, check_tokens
+from sonde.backends.torch.generate import generate
+from sonde.backends.torch.load import Loaded
+from sonde.backends.torch.memory import (
+    DEFAULT_BYTES,
+    ROWS,
+    ChunkBytes,
+    largest_chunk,
+    measure,
+    peak_bytes,
+    rough_row_bytes,
+)
+from sonde.backends.torch.path import Path, choose_path
+from sonde.backends.torch.sources import CapturedRun, gather, keep
+from sonde.backends.torch.trace import INSIDE, Trace
+from sonde.errors import HookNeverFired
+from sonde.prompts import offsets_by_decoding
+from sonde.schema import Hook, ModelDescription, Site, SourceRun
+from sonde.store.source_runs import Contents, Handle, SourceRuns
+
+KEPT_TRACES = 2
+"""Unpatched runs kept for the next call: a sweep needs the clean and the corrupt prompt's."""
+
+
+class TorchBackend:
+    """A model loaded into this process, read from and written to."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        *,
+        memory_budget: int | None = None,
+        source_budget: int = 2 * 2**30,
+    ) -> None:
+        """`memory_budget` bounds a sweep's working memory, `source_budget` the stored runs."""
+        self._loaded = loaded
+        self._model = loaded.model
+        self._path: Path = choose_path(loaded.model)
+        self._runs: SourceRuns[CapturedRun] = SourceRuns(source_budget, setting="source_budget")
+        self._budget = memory_budget or DEFAULT_BYTES[self._model.device.type]
+        self._traces: dict[tuple[int, ...], Trace] = {}
+        self._chunk_bytes: dict[int, ChunkBytes] = {}
+        self._rate = self._path.token_layers_per_second
+
+    def describe(self) -> ModelDescription:
+        """What is loaded, and what it supports."""
+        config = self._model.config.get_text_config()
+        return ModelDescription(
+            name=self._loaded.name,
+            architecture=type(self._model).__name__,
+            backend="torch",
+            n_layers=len(self._path.layout.sites),
+            width=config.hidden_size,
+            vocabulary=self._model.get_output_embeddings().weight.shape[0],
+            max_tokens=config.max_position_embeddings,
+            hooks=list(self._path.layout.hooks),
+            dtype=str(self._model.dtype).removeprefix("torch."),
+            device=str(self._model.device),
+            weights=self._loaded.fingerprint,
+            path=self._path.name,
+            path_reason=self._path.reason,
+            exact=self._path.exact,
+        )
+
+    def tokenize(self, text: str, *, special: bool = True) -> list[int]:
+        """Token ids; `special` adds the tokens the tokenizer adds by default."""
+        ids: list[int] = self._loaded.tokenizer(text, add_special_tokens=special)["input_ids"]
+        return ids
+
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        """Text of the ids; special tokens decode to nothing."""
+        text: str = self._loaded.tokenizer.decode(
+            list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        return text
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Half-open character interval of each token; empty for special tokens."""
+        tokenizer = self._loaded.tokenizer
+        if not tokenizer.is_fast:
+            return offsets_by_decoding(self.tokenize(text), self.detokenize)
+        encoded = tokenizer(text, return_offsets_mapping=True)
+        special = set(tokenizer.all_special_ids)
+        pairs = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+        return [(0, 0) if token in special else (a, b) for token, (a, b) in pairs]
+
+    def prepare(self, prompts: Sequence[Sequence[int]], hooks: Sequence[Hook]) -> None:
+        """Run prompts side by side, so that the weights are read once for all of them."""
+        for tokens in prompts:
+            check_tokens(tokens, self.describe())
+        wanted = {tuple(tokens): self._traces.get(tuple(tokens)) for tokens in prompts}
+        missing = [t for t, trace in wanted.items() if trace is None or not _has(trace, hooks)]
+        if missing:
+            traces = self._path.record(missing, hooks)
+            self._traces.update(zip(missing, traces, strict=True))
+        for old in list(self._traces)[:-KEPT_TRACES]:
+            if old not in wanted:
+                del self._traces[old]
+
+    def _trace(self, tokens: Sequence[int], hooks: Iterable[Hook]) -> Trace:
+        self.prepare([tokens], list(hooks))
+        return self._traces[tuple(tokens)]
+
+    def capture(
+        self,
+        run: str,
+        tokens: Sequence[int],
+        hooks: Sequence[Hook],
+        layers: Sequence[int],
+        positions: Sequence[int],
+    ) -> SourceRun:
+        """Run the prompt once and keep its activations under `run`, replacing that run whole."""
+        description = self.describe()
+        check_tokens(tokens, description)
+        size = self._model.dtype.itemsize * description.width
+        self._runs.check(run, size * len(hooks) * len(layers) * len(positions))
+        held = keep(self._trace(tokens, hooks), hooks, layers, positions)
+        contents = Contents(
+            len(tokens), tuple(hooks), tuple(layers), tuple(positions), held.nbytes(),
+            self._loaded.fingerprint,
+        )  # fmt: skip
+        self._runs.put(run, contents, held)
+        return self._runs.manifests()[run]
+
+    def manifests(self) -> dict[str, SourceRun]:
+        """The stored runs, by name."""
+        return self._runs.manifests()
+
+    def lease(self, run: str, holder: str) -> bool:
+        """Protect a run from eviction for the store's TTL; False when there is no such run."""
+        return self._runs.lease(run, holder)
+
+    def release(self, run: str, holder: str) -> bool:
+        """Give that holder's lease back."""
+        return self._runs.release(run, holder)
+
+    def drop(self, run: str, generation: int | None = None) -> bool:
+        """Forget a run, leased or not; False when there is no such run."""
+        if generation is None:
+            return self._runs.drop(run)
+        return self._runs.discard(Handle(run, generation))
+
+    def score(
+        self, tokens: Sequence[int], rows: Sequence[Row], token_ids: Sequence[int]
+    ) -> Iterator[Scores]:
+        """Log-probabilities of `token_ids` after the last token, one row per patch set."""
+        prompt, reader = self._begin(tokens, rows, token_ids)
+        cells = scoring.unsettled(prompt, rows, reader)
+        trace = prompt.trace
+        with torch.inference_mode():
+            baseline = prompt.grade(trace.last()[None])
+        idle = scoring.settled(rows, cells, baseline)
+        if idle is not None:
+            yield idle
+        if cells:
+            fits = self._fits(prompt)
+            for chunk in scoring.chunks(cells, len(tokens), fits):
+                began = time.perf_counter()
+                scores = scoring.score_chunk(prompt, rows, chunk, reader)
+                self._learn_rate(chunk, len(tokens), time.perf_counter() - began)
+                yield scores
+
+    def cost(self, tokens: Sequence[int], sites: Sequence[Site]) -> Cost:
+        """What scoring one patch at each of `sites` would take, without doing it."""
+        prompt, _ = self._begin(tokens, [], [0])
+        placed = [place(site, 0) for site in sites]
+        planned = [plan_cell(i, [p], prompt.n_layers, len(tokens)) for i, p in enumerate(placed)]
+        cells = [cell for cell in planned if cell is not None]
+        work, bytes_of = self._work(cells, len(tokens)), self._chunk_cost(prompt)
+        chunks = list(scoring.chunks(cells, len(tokens), self._fits(prompt)))
+        rows = [sum(len(tokens) - cell.first for cell in chunk) for chunk in chunks]
+        most = max(map(bytes_of.of, map(len, chunks), rows), default=0)
+        return Cost(len(cells), work, self._held() + most, work / self._rate, len(chunks))
+
+    def generate(self, request: GenerateRequest) -> Iterator[GeneratedToken]:
+        """Tokens as they come; closing the iterator stops. Unreached patches raise at the end."""
+        description = self.describe()
+        check_tokens(request.tokens, description, room=request.max_tokens)
+        beyond = len(request.tokens) + request.max_tokens - 1
+        check_patches(request.patches, description, beyond)
+        reader = self._reader(request.patches)
+        like = self._model.get_input_embeddings().weight
+        sources = gather(request.patches, reader(scoring.run_names(request.patches)), like[:1])
+        count = 0
+        for token in generate(self._path, request, sources):
+            count += 1
+            yield token
+        last = len(request.tokens) + count - 2
+        unreached = [patch for patch in request.patches if patch.position > last]
+        if unreached:
+            raise HookNeverFired(
+                f"generation ended after {count} tokens, before position {unreached[0].position} "
+                "was computed; the patch there did nothing"
+            )
+
+    def _begin(
+        self, tokens: Sequence[int], rows: Sequence[Row], token_ids: Sequence[int]
+    ) -> tuple[scoring.Prompt, scoring.Runs]:
+        """Check everything, then run the prompt: what scoring needs."""
+        description = self.describe()
+        check_tokens(tokens, description)
+        patches = [patch for row in rows for patch in row.patches]
+        check_patches(patches, description, len(tokens))
+        trace = self._trace(tokens, {patch.hook for patch in patches})
+        prompt = scoring.Prompt(
+            trace,
+            description.n_layers,
+            self._path.start,
+            partial(self._path.head.logprobs, token_ids=token_ids),
+        )
+        return prompt, self._reader(patches)
+
+    def _reader(self, patches: Sequence[Patch]) -> scoring.Runs:
+        """Reads runs by handle, so that one dropped or replaced meanwhile is noticed."""
+        weights = self._loaded.fingerprint
+        handles = {run: self._runs.find(run, weights=weights) for run in scoring.run_names(patches)}
+
+        def read(names: set[str]) -> Mapping[str, CapturedRun]:
+            return {run: self._runs.read(handles[run], weights=weights) for run in names}
+
+        return read
+
+    def _fits(self, prompt: scoring.Prompt) -> scoring.Fits:
+        held = self._held()
+        device, n_tokens = self._model.device, len(prompt.trace.tokens)
+        layer = self._path.layout.sites[0].layer
+        if held + 2 * ROWS[device.type] * rough_row_bytes(layer) < self._budget:
+            most = ROWS[device.type]
+            return lambda _cells, rows: rows <= most
+        return largest_chunk(self._chunk_cost(prompt), self._budget, held, device, n_tokens)
+
+    def _chunk_cost(self, prompt: scoring.Prompt) -> ChunkBytes:
+        n_tokens = len(prompt.trace.tokens)
+        if n_tokens not in self._chunk_bytes:
+            device, last = self._model.device, prompt.n_layers - 1
+            nothing = Sources(prompt.trace.residuals[0, :0], None)
+
+            def run(cells: int, first: int) -> int:
+                plans = [CellPlan(i, (), first, max(last - 1, 0), ()) for i in range(cells)]
+                with torch.inference_mode():
+                    return peak_bytes(
+                        lambda: prompt.grade(prompt.start(prompt.trace, plans, nothing).final()),
+                        device,
+                    )
+
+            self._chunk_bytes[n_tokens] = measure(run, n_tokens)
+        return self._chunk_bytes[n_tokens]
+
+    def _held(self) -> int:
+        """Bytes of the unpatched runs."""
+        return sum(trace.nbytes() for trace in self._traces.values())
+
+    def _work(self, cells: Sequence[CellPlan], n_tokens: int) -> int:
+        return sum(cell.token_layers(len(self._path.layout.sites), n_tokens) for cell in cells)
+
+    def _learn_rate(self, chunk: Sequence[CellPlan], n_tokens: int, seconds: float) -> None:
+        """Remember how fast this machine is, for the next estimate."""
+        work = self._work(chunk, n_tokens)
+        if work > 1000:
+            self._rate = 0.5 * self._rate + 0.5 * work / seconds
+
+
+def _has(trace: Trace, hooks: Iterable[Hook]) -> bool:
+    return all(hook in trace.inside for hook in hooks if hook in INSIDE)

@@ -1,0 +1,86 @@
+"""One patched run, scheduled: where its patches act and when its rows join the batch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sonde.backends.base import Patch
+from sonde.backends.torch.writes import Writes
+from sonde.schema import Hook, Site
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One patch where it acts: `inside` a layer at a hook, or (None) on what enters the layer."""
+
+    layer: int
+    inside: Hook | None
+    position: int
+    source: int
+    """Index of its values in the chunk's `Sources`."""
+
+
+@dataclass(frozen=True)
+class CellPlan:
+    """One patched run: its patches, and when its suffix joins the packed batch."""
+
+    row: int
+    """The caller's row."""
+    patches: tuple[Placed, ...]
+    first: int
+    """First position of its suffix."""
+    joins: int
+    """The layer its suffix enters; L when only the last residual changes."""
+    alone: tuple[int, ...]
+    """Positions computed alone in the layer before it joins, because they change inside it."""
+
+    def token_layers(self, n_layers: int, n_tokens: int) -> int:
+        """Rows times layers this cell needs."""
+        return max(n_layers - self.joins, 0) * (n_tokens - self.first) + len(self.alone)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What is written: values [n, width], weights [n, 1] or [n, width]; None replaces."""
+
+    values: Tensor
+    weight: Tensor | None
+
+    def writes(self, rows: Sequence[int], sources: Sequence[int]) -> Writes:
+        """The writes of some sources to some rows."""
+        device = self.values.device
+        index = torch.tensor(sources, device=device)
+        weight = None if self.weight is None else self.weight.index_select(0, index)
+        where = torch.tensor(rows, device=device)
+        return Writes(where, self.values.index_select(0, index), weight)
+
+
+def plan_cell(row: int, patches: Sequence[Placed], n_layers: int, n_tokens: int) -> CellPlan | None:
+    """Schedule one patched run; None when no patch can reach the last position's logits."""
+    last = n_tokens - 1
+    live = [
+        patch
+        for patch in patches
+        if patch.position == last
+        or patch.layer < (n_layers if patch.inside is None else n_layers - 1)
+    ]
+    if not live:
+        return None
+    entry = min(patch.layer for patch in live)
+    here = [patch for patch in live if patch.layer == entry]
+    first = min(patch.position for patch in live)
+    if any(patch.inside is None for patch in here):
+        return CellPlan(row, tuple(live), first, entry, ())
+    alone = tuple(sorted({patch.position for patch in here}))
+    return CellPlan(row, tuple(live), first, entry + 1, alone)
+
+
+def place(patch: Patch | Site, source: int) -> Placed:
+    """Where a patch acts: the residual leaving a layer is the one entering the next."""
+    if patch.hook == "pre_attn":
+        return Placed(patch.layer, None, patch.position, source)
+    if patch.hook == "post_block":
+        return Placed(patch.layer + 1, None, patch.position, source)
+    return Placed(patch.layer, patch.hook, patch.position, source)

@@ -1,0 +1,151 @@
+"""How patched runs of this model are computed: decided, and proved, when it is loaded.
+
+`packed` is taken when every layer is plain attention and a packed run gives the logits of an
+ordinary forward pass. Otherwise `whole_sequence`, with the reason. Either way the model is then
+tested for batch invariance: runs that enter at different layers and positions, together and alone,
+must end in the bits of the unpatched run.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from sonde.backends.torch import attention, experts, packed, trace, whole
+from sonde.backends.torch.cells import CellPlan, Sources
+from sonde.backends.torch.head import Head
+from sonde.backends.torch.layout import LayerSites, Layout, find_layers, find_layout
+from sonde.backends.torch.rows import padded
+from sonde.backends.torch.scoring import Run
+from sonde.backends.torch.segments import whole_prompts
+from sonde.backends.torch.trace import Trace
+from sonde.errors import EngineError
+from sonde.schema import Hook
+
+AGREEMENT: Final = {torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+"""How far a packed run's log-probabilities may be from ordinary ones, relative to their size."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """One of the two ways, bound to a model."""
+
+    name: Literal["packed", "whole_sequence"]
+    reason: str | None
+    model: PreTrainedModel
+    layout: Layout
+    head: Head
+    exact: bool = False
+    token_layers_per_second: float = 1.0
+
+    def record(self, prompts: Sequence[Sequence[int]], hooks: Iterable[Hook]) -> list[Trace]:
+        """The unpatched runs of some prompts."""
+        how = trace.record if self.name == "packed" else whole.record
+        return how(self.model, self.layout, prompts, hooks)
+
+    def start(self, of: Trace, cells: Sequence[CellPlan], sources: Sources) -> Run:
+        """Patched runs of a prompt, ready to go."""
+        if self.name == "packed":
+            return packed.PackedRun(self.layout, of, cells, sources)
+        return whole.WholeRun(self.layout, of, cells, sources)
+
+
+def choose_path(model: PreTrainedModel) -> Path:
+    """The fastest way that this model allows."""
+    attention.register()
+    experts.register()
+    probe = _probe(model)
+    native = model.config._attn_implementation
+    with torch.inference_mode():
+        ordinary = model(input_ids=_ids(model, probe), use_cache=False).logits[0, -1].float()
+    try:
+        path = _packed_path(model, probe, ordinary.log_softmax(-1))
+    except attention.UnsupportedAttention as reason:
+        model.set_attn_implementation(native)
+        layout = find_layout(model, probe, set())
+        path = Path("whole_sequence", str(reason), model, layout, Head(model))
+    return _proved(path, probe)
+
+
+def _packed_path(model: PreTrainedModel, probe: list[int], ordinary: Tensor) -> Path:
+    config = model.config.get_text_config()
+    if getattr(config, "attention_chunk_size", None) or not getattr(config, "is_causal", True):
+        raise attention.UnsupportedAttention("its attention is chunked or not causal")
+    model.set_attn_implementation(attention.NAME)
+    if model.config._attn_implementation != attention.NAME:
+        raise attention.UnsupportedAttention("its attention cannot be replaced by name")
+    if experts.uses_experts(model):
+        model.set_experts_implementation(experts.NAME)
+    layout = _watched_layout(model, probe)
+    if layout.not_attention is not None:
+        raise attention.UnsupportedAttention(f"{layout.not_attention} is not plain attention")
+    path = Path("packed", None, model, layout, Head(model))
+    with torch.inference_mode():
+        last = path.record([probe], ())[0].last()[None]
+        logits, normaliser = path.head.distribution(last)
+    difference = float((logits[0] - normaliser[0] - ordinary).abs().max())
+    bound = AGREEMENT[model.dtype] * max(1.0, float(ordinary.abs().max()))
+    if not difference <= bound:
+        raise attention.UnsupportedAttention(
+            f"a packed run differs from an ordinary one by {difference:.2g} in log-probability"
+        )
+    return path
+
+
+def _watched_layout(model: PreTrainedModel, probe: list[int]) -> Layout:
+    """The layout, with the attention function noting who calls it."""
+    bare = Layout(tuple(LayerSites(m, None, None, None) for m in find_layers(model)), (), None)
+    block = attention.BLOCK[model.device.type]
+    size = padded(len(probe), block)
+    tokens = [*probe, *[probe[-1]] * (size - len(probe))]
+    blocks = whole_prompts([size], block=block, device=model.device)
+    plan = attention.Plan(bare.layer_of(), blocks, size, None)
+    with attention.using(plan):
+        return find_layout(model, tokens, plan.callers)
+
+
+def _probe(model: PreTrainedModel) -> list[int]:
+    """A short prompt of arbitrary tokens; 19 is neither a block nor a row group."""
+    vocabulary = model.get_input_embeddings().weight.shape[0]
+    return [(7 + 31 * i * i) % vocabulary for i in range(19)]
+
+
+def _ids(model: PreTrainedModel, tokens: list[int]) -> Tensor:
+    return torch.tensor([tokens], device=model.device)
+
+
+def _proved(path: Path, probe: list[int]) -> Path:
+    """The path with its invariance tested and its speed measured."""
+    with torch.inference_mode():
+        of = path.record([probe], ())[0]
+        n_layers, n = len(path.layout.sites), len(probe)
+        layers = sorted({0, n_layers // 2, n_layers - 1})
+        cells = [CellPlan(i, (), p, e, ()) for i, (e, p) in enumerate(_places(layers, n))]
+        began = time.perf_counter()
+        finals = [_final(path, of, cells)]
+        seconds = time.perf_counter() - began
+        finals += [_final(path, of, [cell]) for cell in cells[-2:]]
+    expected = of.last()
+    exact = all(torch.equal(row, expected) for final in finals for row in final)
+    close = all(
+        torch.allclose(row.float(), expected.float(), rtol=0.05, atol=0.5) for row in finals[0]
+    )
+    if not close:
+        raise EngineError(
+            "unpatched cells do not end in the unpatched run: Sonde cannot be trusted here"
+        )
+    work = sum(cell.token_layers(n_layers, n) for cell in cells)
+    return Path(path.name, path.reason, path.model, path.layout, path.head, exact, work / seconds)
+
+
+def _places(layers: list[int], n_tokens: int) -> list[tuple[int, int]]:
+    return [(layer, position) for layer in layers for position in (0, 5, n_tokens - 1)]
+
+
+def _final(path: Path, of: Trace, cells: list[CellPlan]) -> Tensor:
+    nothing = Sources(of.residuals[0, :0], None)
+    return path.start(of, cells, nothing).final()

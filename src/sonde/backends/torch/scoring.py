@@ -1,0 +1,141 @@
+"""Score many patched runs of one prompt, in chunks that fit the memory they may use.
+
+1. **Settle** the rows whose answer is the baseline's by construction: a patch that writes what is
+   already there, or that the last position cannot see. They need no work.
+2. **Chunk** the rest, cells that enter late first: they are the cheapest, so numbers come early.
+3. **Run** each chunk and grade it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sonde.backends.base import FromRun, Patch, Row, Scores
+from sonde.backends.torch.cells import CellPlan, Placed, Sources, place, plan_cell
+from sonde.backends.torch.sources import CapturedRun, changes_nothing, gather
+from sonde.backends.torch.trace import Trace
+
+Runs = Callable[[set[str]], Mapping[str, CapturedRun]]
+"""Names -> the runs, read anew each time, so that a dropped run is noticed."""
+Fits = Callable[[int, int], bool]
+"""(cells, rows) -> whether so many may run together."""
+
+
+class Run(Protocol):
+    """A chunk of cells on its way through the layers: packed, or whole sequences."""
+
+    cells: list[CellPlan]
+
+    def final(self) -> Tensor:
+        """The last position's residual after the last layer, per cell."""
+        ...
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What scoring needs to know about one prompt on one model."""
+
+    trace: Trace
+    n_layers: int
+    start: Callable[[Trace, Sequence[CellPlan], Sources], Run]
+    grade: Callable[[Tensor], Tensor]
+    """Final residuals [n, width] -> log-probabilities [n, ids]."""
+
+
+SETTLE_ROWS = 4096
+"""Rows whose sources exist at a time while the rows without work are sorted out."""
+
+
+def unsettled(prompt: Prompt, rows: Sequence[Row], runs: Runs) -> list[CellPlan]:
+    """The rows that need work, scheduled; the others have the baseline's answer, exactly."""
+    out: list[CellPlan] = []
+    for start in range(0, len(rows), SETTLE_ROWS):
+        part = rows[start : start + SETTLE_ROWS]
+        same = iter(_same(prompt.trace, part, runs))
+        for offset, row in enumerate(part):
+            idle = all([next(same) for _ in row.patches])
+            if not idle or row.computed:
+                cell = _cell(start + offset, row, prompt)
+                out += [] if cell is None else [cell]
+    return out
+
+
+def _same(trace: Trace, rows: Sequence[Row], runs: Runs) -> list[bool]:
+    patches = [patch for row in rows for patch in row.patches]
+    if not patches:
+        return []
+    sources = gather(patches, runs(run_names(patches)), trace.residuals)
+    return changes_nothing(patches, sources, trace)
+
+
+def run_names(patches: Sequence[Patch]) -> set[str]:
+    """The source runs that patches read."""
+    return {p.source.run for p in patches if isinstance(p.source, FromRun)}
+
+
+def _cell(index: int, row: Row, prompt: Prompt) -> CellPlan | None:
+    """Schedule a row; one without patches recomputes the whole prompt."""
+    placed = [place(patch, k) for k, patch in enumerate(row.patches)]
+    n_tokens = len(prompt.trace.tokens)
+    if not placed:
+        return CellPlan(index, (), 0, 0, ())
+    return plan_cell(index, placed, prompt.n_layers, n_tokens)
+
+
+def chunks(cells: Sequence[CellPlan], n_tokens: int, fits: Fits) -> Iterator[list[CellPlan]]:
+    """Cells in chunks, each as large as fits."""
+    chunk: list[CellPlan] = []
+    n_rows = 0
+    for cell in sorted(cells, key=lambda cell: -cell.joins):
+        size = n_tokens - cell.first
+        if chunk and not fits(len(chunk) + 1, n_rows + size):
+            yield chunk
+            chunk, n_rows = [], 0
+        chunk.append(cell)
+        n_rows += size
+    if chunk:
+        yield chunk
+
+
+def score_chunk(prompt: Prompt, rows: Sequence[Row], chunk: list[CellPlan], runs: Runs) -> Scores:
+    """Run one chunk and grade it."""
+    patches = [patch for cell in chunk for patch in rows[cell.row].patches]
+    trace = prompt.trace
+    sources = (
+        gather(patches, runs(run_names(patches)), trace.residuals)
+        if patches
+        else Sources(trace.residuals[0, :0], None)
+    )
+    with torch.inference_mode():
+        run = prompt.start(trace, _renumbered(chunk, rows), sources)
+        logprobs = prompt.grade(run.final())
+    return Scores(
+        tuple(cell.row for cell in run.cells),
+        logprobs.double().cpu().numpy(),
+        computed=len(run.cells),
+    )
+
+
+def _renumbered(chunk: list[CellPlan], rows: Sequence[Row]) -> list[CellPlan]:
+    """The cells with their patches' sources counted within the chunk."""
+    out, base = [], 0
+    for cell in chunk:
+        patches = tuple(
+            Placed(p.layer, p.inside, p.position, base + p.source) for p in cell.patches
+        )
+        out.append(CellPlan(cell.row, patches, cell.first, cell.joins, cell.alone))
+        base += len(rows[cell.row].patches)
+    return out
+
+
+def settled(rows: Sequence[Row], cells: Sequence[CellPlan], baseline: Tensor) -> Scores | None:
+    """The answer of all rows that need no work."""
+    busy = {cell.row for cell in cells}
+    idle = tuple(i for i in range(len(rows)) if i not in busy)
+    if not idle:
+        return None
+    return Scores(idle, np.tile(baseline.double().cpu().numpy(), (len(idle), 1)), computed=0)

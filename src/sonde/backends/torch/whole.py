@@ -1,0 +1,113 @@
+"""Patched runs of models whose layers are not all plain attention: whole sequences, layer by layer.
+
+Recurrent and hybrid layers carry state from position to position in ways a packed batch does not
+keep, so each cell is a whole sequence here, recomputed from its first patched layer up. Batches
+always have the same shape: that gives every cell the same bits in any company, and it is slow
+compared with `packed`, which is why `describe()` says which of the two a model takes.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from typing import Final
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from sonde.backends.torch.cells import CellPlan, Sources
+from sonde.backends.torch.layout import Layout, first_tensor
+from sonde.backends.torch.rows import padded
+from sonde.backends.torch.trace import INSIDE, LayerCall, Trace, finish, watch
+from sonde.backends.torch.writes import Writes, applied
+from sonde.schema import Hook
+
+BATCH: Final = 8
+"""Sequences per call, always."""
+
+
+def record(
+    model: PreTrainedModel,
+    layout: Layout,
+    prompts: Sequence[Sequence[int]],
+    hooks: Iterable[Hook] = (),
+) -> list[Trace]:
+    """Run each prompt once, in a batch of the usual shape, and keep what later runs may reuse."""
+    inside = [hook for hook in INSIDE if hook in set(hooks)]
+    return [_record_one(model, layout, tokens, inside) for tokens in prompts]
+
+
+def _record_one(
+    model: PreTrainedModel, layout: Layout, tokens: Sequence[int], inside: list[Hook]
+) -> Trace:
+    n, n_rows = len(tokens), padded(len(tokens))
+    ids = torch.tensor([[*tokens, *[tokens[-1]] * (n_rows - n)]] * BATCH, device=model.device)
+    edges: list[Tensor] = []
+    calls: list[LayerCall] = []
+    kept: dict[Hook, list[Tensor]] = {hook: [] for hook in inside}
+    with ExitStack() as stack, torch.inference_mode():
+        watch(stack, layout, edges, calls, kept)
+        finish(lambda: model(input_ids=ids, use_cache=False), kept, len(layout.sites))
+        return Trace(
+            tuple(tokens),
+            torch.stack([edge[:n_rows] for edge in edges]),
+            [],
+            {hook: torch.stack([rows[:n_rows] for rows in kept[hook]]) for hook in kept},
+            {},
+            calls,
+            n_rows,
+        )
+
+
+class WholeRun:
+    """One chunk of cells, as whole sequences."""
+
+    def __init__(
+        self, layout: Layout, trace: Trace, cells: Sequence[CellPlan], sources: Sources
+    ) -> None:
+        """`cells` come back in the order of `self.cells`."""
+        self.cells = sorted(cells, key=_entry)
+        self._layout, self._trace, self._sources = layout, trace, sources
+
+    def final(self) -> Tensor:
+        """The last position's residual after the last layer, per cell: [cells, width]."""
+        groups = [self.cells[i : i + BATCH] for i in range(0, len(self.cells), BATCH)]
+        return torch.cat([self._group(group) for group in groups])
+
+    def _group(self, cells: list[CellPlan]) -> Tensor:
+        n_layers, n_rows = len(self._layout.sites), self._trace.n_rows
+        first = min(min(_entry(cell) for cell in cells), n_layers)
+        rows = self._trace.residuals[first].repeat(BATCH, 1)
+        for layer in range(first, n_layers + 1):
+            writes = self._writes(cells, layer)
+            if entering := writes.pop(None, None):
+                entering.apply(rows)
+            if layer < n_layers:
+                rows = self._call(layer, rows, {h: w for h, w in writes.items() if h is not None})
+        last = len(self._trace.tokens) - 1
+        return rows.view(BATCH, n_rows, -1)[: len(cells), last]
+
+    def _writes(self, cells: list[CellPlan], layer: int) -> dict[Hook | None, Writes]:
+        grouped: dict[Hook | None, list[tuple[int, int]]] = defaultdict(list)
+        for index, cell in enumerate(cells):
+            for patch in cell.patches:
+                if patch.layer == layer:
+                    row = index * self._trace.n_rows + patch.position
+                    grouped[patch.inside].append((row, patch.source))
+        return {
+            inside: self._sources.writes([row for row, _ in edits], [s for _, s in edits])
+            for inside, edits in grouped.items()
+        }
+
+    def _call(self, layer: int, rows: Tensor, writes: dict[Hook, Writes]) -> Tensor:
+        site, call = self._layout.sites[layer], self._trace.calls[layer]
+        batch = rows.view(BATCH, self._trace.n_rows, -1)
+        with applied(site, writes):
+            out = first_tensor(site.layer(batch, *call.args, **call.kwargs))
+        assert out is not None
+        return out.reshape(-1, out.shape[-1])
+
+
+def _entry(cell: CellPlan) -> int:
+    """The first layer a cell differs in."""
+    return cell.joins - bool(cell.alone)

@@ -1,0 +1,79 @@
+"""Cells that change nothing by construction, computed like any other.
+
+A patch that silently did nothing looks exactly like a patch with no effect, and a computation that
+went wrong looks like an effect. So every sweep carries, at each hook, a patch with alpha 0 and a
+patch of the corrupt run with its own activation. Both must give the baseline. They are never
+answered by the shortcut for identical sources: that would prove nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sonde.backends.base import FromRun, Patch, Row
+from sonde.errors import ControlFailed
+from sonde.schema import Control, Hook, ModelDescription
+
+TOLERANCE = {"float32": 1e-3, "float16": 0.05, "bfloat16": 0.5}
+"""In log-probability, on machines where a row's bits depend on the batch; 0 where they do not."""
+
+
+@dataclass(frozen=True)
+class ControlRow:
+    """A control cell and the row that computes it."""
+
+    kind: Literal["alpha_zero", "self_patch"]
+    patch: Patch
+
+    @property
+    def row(self) -> Row:
+        """The row, never answered by a shortcut."""
+        return Row((self.patch,), computed=True)
+
+
+def control_position(
+    hook: Hook, layer: int, positions: Sequence[int], model: ModelDescription, n_tokens: int
+) -> int:
+    """A position of the sweep whose patch at this site can reach the answer."""
+    position = positions[len(positions) // 2]
+    seen = layer < model.n_layers - 1 or hook == "pre_attn"
+    return position if seen else n_tokens - 1
+
+
+def control_rows(patches: Sequence[Patch], own_run: str | None) -> list[ControlRow]:
+    """Both controls for each patch; `own_run` holds the corrupt prompt's own activations."""
+    rows = []
+    for patch in patches:
+        rows.append(ControlRow("alpha_zero", replace(patch, alpha=0.0)))
+        if own_run is not None:
+            own = FromRun(own_run, (patch.position,))
+            rows.append(ControlRow("self_patch", replace(patch, source=own, alpha=1.0, mask=None)))
+    return rows
+
+
+def judge(
+    control: ControlRow,
+    logprobs: Sequence[float],
+    baseline: Sequence[float],
+    model: ModelDescription,
+) -> Control:
+    """What came out of a control; raises when it is not the baseline."""
+    pairs = zip(logprobs, baseline, strict=True)
+    difference = max(0.0 if a == b else abs(a - b) for a, b in pairs)
+    tolerance = 0.0 if model.exact else TOLERANCE[model.dtype]
+    patch = control.patch
+    if not difference <= tolerance:
+        raise ControlFailed(
+            f"control {control.kind} at {patch.hook}, layer {patch.layer}, position "
+            f"{patch.position} differs from the baseline by {difference:.3g} in log-probability "
+            f"(allowed: {tolerance:g}); no number of this sweep can be trusted"
+        )
+    return Control(
+        kind=control.kind,
+        hook=patch.hook,
+        layer=patch.layer,
+        position=patch.position,
+        difference=difference,
+        tolerance=tolerance,
+        passed=True,
+    )

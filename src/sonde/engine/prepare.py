@@ -1,0 +1,168 @@
+"""The parts of a sweep that come before its cells: align, baseline, capture, sources."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sonde.backends.base import Backend, FromRun, FromVector, Patch, Row, Vector
+from sonde.engine.plan import Plan
+from sonde.engine.vectors import NamedVectors, mask_vector, row, unpack
+from sonde.errors import (
+    BadRequest,
+    BaselineFailed,
+    CaptureFailed,
+    NothingToPatch,
+    SondeError,
+    UnknownSourceRun,
+)
+from sonde.prompts import Pairs, align, expand_positions, pair_explicitly, resolve_positions
+from sonde.schema import Hook, Position, Positions, SourceRun
+
+
+def score_one(backend: Backend, tokens: Sequence[int], ids: Sequence[int]) -> list[float]:
+    """Log-probabilities of the ids after an unpatched prompt."""
+    scores = next(iter(backend.score(tokens, [Row()], ids)))
+    out: list[float] = scores.logprobs[0].tolist()
+    return out
+
+
+def baseline(backend: Backend, plan: Plan, tokens: Sequence[int]) -> list[float]:
+    """The corrupt prompt, unpatched: the zero of the scale (contract check 17)."""
+    try:
+        return score_one(backend, tokens, plan.token_ids)
+    except SondeError as error:
+        raise BaselineFailed(f"baseline generation failed: {error}") from error
+
+
+def positions_in(backend: Backend, positions: Positions, prompt: str, n_tokens: int) -> list[int]:
+    """Resolve spans and literals (contract check 18)."""
+    if positions == "all_prompt":
+        return list(range(n_tokens))
+    return resolve_positions(positions, prompt=prompt, offsets=backend.offsets(prompt))
+
+
+def capture(backend: Backend, plan: Plan, tokens: Sequence[int]) -> SourceRun:
+    """Capture the clean prompt at all hooks and all positions of the swept layers (check 20)."""
+    run = plan.request.source_run
+    assert run is not None
+    layers = sorted(set(plan.layers))
+    try:
+        return backend.capture(run, tokens, plan.model.hooks, layers, range(len(tokens)))
+    except SondeError as error:
+        raise CaptureFailed(f"auto-capture of clean run {run!r} failed ({error})") from error
+
+
+def pair_up(
+    backend: Backend,
+    plan: Plan,
+    positions: Sequence[int],
+    corrupt: Sequence[int],
+    clean: Sequence[int] | None,
+    n_source: int,
+) -> Pairs | None:
+    """Which source position each position takes (checks 21 and 22); None means its own."""
+    request = plan.request
+    if request.source_positions is not None:
+        sources = _source_positions(backend, request.source_positions, request.clean_prompt)
+        return pair_explicitly(positions, sources, n_clean=n_source, n_corrupt=len(corrupt))
+    if clean is not None:
+        pairs = align(clean, corrupt, pairing=request.pairing)
+        if not any(position in pairs.sources for position in positions):
+            raise NothingToPatch(
+                "no alignable positions: the prompts share none of the requested tokens; "
+                "pass pairing ('last', 'first', 'proportional' or 'mean') or source_positions"
+            )
+        return pairs
+    if n_source != len(corrupt):
+        raise BadRequest(
+            f"run {request.source_run!r} was captured from a {n_source}-token prompt but this "
+            f"prompt has {len(corrupt)}; pass clean_prompt so that positions can be aligned"
+        )
+    return None
+
+
+def _source_positions(
+    backend: Backend, positions: list[Position], clean_prompt: str | None
+) -> list[int]:
+    if all(isinstance(position, int) for position in positions):
+        return [position for position in positions if isinstance(position, int)]
+    if clean_prompt is None:
+        raise BadRequest("source_positions given as spans need clean_prompt")
+    offsets = backend.offsets(clean_prompt)
+    return expand_positions(positions, prompt=clean_prompt, offsets=offsets)
+
+
+@dataclass(frozen=True)
+class Sourced:
+    """Makes the patch of a cell."""
+
+    make: Callable[[Hook, int, int], Patch]
+
+    def patch(self, hook: Hook, layer: int, position: int) -> Patch:
+        """The patch at a site."""
+        return self.make(hook, layer, position)
+
+
+def captured_source(plan: Plan, pairs: Pairs | None) -> Sourced:
+    """Cells that take their activation from the source run."""
+    run, mask = plan.request.source_run, _mask(plan)
+    assert run is not None
+
+    def make(hook: Hook, layer: int, position: int) -> Patch:
+        taken = (position,) if pairs is None else pairs.sources[position]
+        return Patch(hook, layer, position, FromRun(run, taken), plan.request.alpha, mask)
+
+    return Sourced(make)
+
+
+def vector_source(plan: Plan, modules: NamedVectors) -> Sourced:
+    """Cells that take a vector: zeros, a row of the table, or a named one."""
+    request, width, mask = plan.request, plan.model.width, _mask(plan)
+    fixed: Vector | None = None
+    if request.source_inline is not None and request.patch_vectors is not None:
+        fixed = row(unpack(request.patch_vectors), request.source_inline, "source_inline")
+    elif request.source_module == "zeros":
+        fixed = np.zeros(width, dtype=np.float32)
+    named: Mapping[tuple[Hook, int], Vector] = {}
+    if fixed is None and request.source_module is not None:
+        module = modules[request.source_module]
+        named = {
+            (hook, layer): module.at(request.source_module, hook, layer)
+            for hook in plan.hooks
+            for layer in plan.layers
+        }
+
+    def make(hook: Hook, layer: int, position: int) -> Patch:
+        values = fixed if fixed is not None else named[hook, layer]
+        return Patch(hook, layer, position, FromVector(values), request.alpha, mask)
+
+    return Sourced(make)
+
+
+def _mask(plan: Plan) -> Vector | None:
+    request = plan.request
+    if request.mask is None:
+        return None
+    table = None if request.patch_vectors is None else unpack(request.patch_vectors)
+    return mask_vector(request.mask, table, plan.model.width)
+
+
+def check_held(run: SourceRun, plan: Plan, pairs: Pairs | None, positions: Sequence[int]) -> None:
+    """Every site the cells will read is in the run (check 23)."""
+    wanted = {
+        source
+        for position in positions
+        for source in ((position,) if pairs is None else pairs.sources[position])
+    }
+    for name, needed, held in (
+        ("hook", set(plan.hooks), set(run.hooks)),
+        ("layer", set(plan.layers), set(run.layers)),
+        ("position", wanted, set(run.positions)),
+    ):
+        missing = sorted(needed - held, key=str)
+        if missing:
+            raise UnknownSourceRun(
+                f"patch source not found: run={run.run!r} site={name} {missing[0]}; "
+                f"it holds {name}s {sorted(held, key=str)}"
+            )

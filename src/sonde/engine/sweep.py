@@ -1,0 +1,332 @@
+"""Find which sites carry a behaviour, one patched run per site.
+
+1. **Align**    each corrupt-prompt position with its clean-prompt positions, or with a reason.
+2. **Baseline** the corrupt prompt, unpatched: the zero of the scale.
+3. **Patch**    one source activation per row, all rows to the backend at once.
+4. **Score**    each row's answer token, and emit it as soon as its chunk is done.
+5. **Bound**    rerun the baseline among the patched rows; the difference is the noise floor.
+
+Controls ride along (see `controls`). The sweep owns what it captures: whatever happens, including
+a caller that stops listening, it is dropped and its lease returned.
+"""
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from sonde.backends.base import Backend, Patch, Row
+from sonde.engine import prepare
+from sonde.engine.controls import ControlRow, control_position, control_rows, judge
+from sonde.engine.metrics import Grading
+from sonde.engine.plan import Limits, Plan, check, check_size
+from sonde.engine.tally import Tally
+from sonde.engine.vectors import NamedVectors
+from sonde.errors import RequestTooLarge, UnknownSourceRun
+from sonde.prompts import Pairs, align
+from sonde.schema import (
+    Cell,
+    Estimate,
+    PatchSweepRequest,
+    PromptTokens,
+    Site,
+    Skipped,
+    SourceRun,
+    SweepEvent,
+    Timing,
+)
+
+RENEW_SECONDS = 100.0
+"""A running sweep renews its leases well within the store's TTL."""
+
+
+def sweep(
+    backend: Backend,
+    request: PatchSweepRequest,
+    *,
+    modules: NamedVectors | None = None,
+    limits: Limits | None = None,
+) -> Iterator[SweepEvent]:
+    """Run one sweep. Everything wrong with the request raises before the first event."""
+    clock = _Clock()
+    with ExitStack() as cleanup:
+        job = _prepare(backend, request, modules or {}, limits or Limits(), cleanup, clock)
+        yield job.tally.start()
+        yield from _score(job, clock)
+        cleanup.close()  # what was captured is gone before the summary says that it was
+        yield job.tally.summary(clock.timing(job.tally.n_cells))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A sweep that is ready to run."""
+
+    backend: Backend
+    corrupt: list[int]
+    source: prepare.Sourced
+    controls: list[ControlRow]
+    leased: list[str]
+    holder: str
+    tally: Tally
+
+
+class _Clock:
+    """Where the seconds went."""
+
+    def __init__(self) -> None:
+        self._began = self._last = time.perf_counter()
+        self._spent = {"baseline": 0.0, "capture": 0.0, "cells": 0.0}
+        self.computed = 0
+
+    def lap(self, stage: str) -> None:
+        """Give the time since the last lap to a stage."""
+        now = time.perf_counter()
+        self._spent[stage] += now - self._last
+        self._last = now
+
+    def timing(self, cells: int) -> Timing:
+        """The whole."""
+        total = time.perf_counter() - self._began
+        return Timing(
+            baseline_seconds=self._spent["baseline"],
+            capture_seconds=self._spent["capture"],
+            cells_seconds=self._spent["cells"],
+            total_seconds=total,
+            cells=cells,
+            computed_cells=self.computed,
+            cells_per_second=cells / total,
+        )
+
+
+def _prepare(
+    backend: Backend,
+    request: PatchSweepRequest,
+    modules: NamedVectors,
+    limits: Limits,
+    cleanup: ExitStack,
+    clock: _Clock,
+) -> _Job:
+    """Check, align, baseline and capture, in the contract's order."""
+    plan = check(request, backend, modules, limits)
+    corrupt = backend.tokenize(request.prompt)
+    clean = None if request.clean_prompt is None else backend.tokenize(request.clean_prompt)
+    _run_together(backend, plan, corrupt, clean)
+    baseline = prepare.baseline(backend, plan, corrupt)
+    clock.lap("baseline")
+    positions = prepare.positions_in(backend, request.positions, request.prompt, len(corrupt))
+    check_size(plan, len(positions), limits)
+    warnings: list[str] = []
+    holder = f"sweep-{uuid.uuid4().hex[:12]}"
+    captured, clean_logprobs, pairs = None, None, None
+    leased: list[str] = []
+    skipped: list[Skipped] = []
+    if plan.from_vector:
+        source = prepare.vector_source(plan, modules)
+    else:
+        run, captured = _source_run(backend, plan, clean, cleanup)
+        if captured is not None and clean is not None:
+            clean_logprobs = prepare.score_one(backend, clean, plan.token_ids)
+        pairs = prepare.pair_up(backend, plan, positions, corrupt, clean, run.n_tokens)
+        positions, skipped = _aligned(positions, pairs, warnings)
+        prepare.check_held(run, plan, pairs, positions)
+        _lease(backend, run.run, holder, cleanup)
+        leased.append(run.run)
+        source = prepare.captured_source(plan, pairs)
+    own = _own_run(backend, plan, corrupt, positions, holder, cleanup, warnings)
+    controls = control_rows(_control_patches(plan, source, positions, len(corrupt)), own)
+    clock.lap("capture")
+    tally = Tally(
+        plan,
+        positions,
+        Grading(baseline[0], clean_logprobs[0] if clean_logprobs else request.clean_baseline),
+        baseline,
+        clean_logprobs,
+        captured,
+        pairs.alignment if pairs is not None and clean is not None else None,
+        _token_texts(backend, corrupt, clean),
+        warnings,
+        skipped,
+    )
+    return _Job(backend, corrupt, source, controls, leased, holder, tally)
+
+
+def _run_together(
+    backend: Backend, plan: Plan, corrupt: list[int], clean: list[int] | None
+) -> None:
+    """Tell the backend which prompts come next, when both are fit to be run."""
+    stored = plan.request.source_run in backend.manifests()
+    if clean is not None and not stored and all(_fit(t, plan) for t in (clean, corrupt)):
+        backend.prepare([clean, corrupt], plan.model.hooks)
+
+
+def _fit(tokens: Sequence[int], plan: Plan) -> bool:
+    return 0 < len(tokens) <= plan.model.max_tokens
+
+
+def _source_run(
+    backend: Backend, plan: Plan, clean: list[int] | None, cleanup: ExitStack
+) -> tuple[SourceRun, SourceRun | None]:
+    """The stored run, or one captured now (which this sweep then owns, unless it is to be kept)."""
+    name = plan.request.source_run
+    assert name is not None
+    stored = backend.manifests().get(name)
+    if stored is not None:
+        return stored, None
+    if clean is None:
+        raise UnknownSourceRun(
+            f"patch source not found: no run {name!r} is stored; capture it, or pass clean_prompt"
+        )
+    captured = prepare.capture(backend, plan, clean)
+    if not plan.request.keep_source:
+        cleanup.callback(backend.drop, name, captured.generation)
+    return captured, captured
+
+
+def _aligned(
+    positions: list[int], pairs: Pairs | None, warnings: list[str]
+) -> tuple[list[int], list[Skipped]]:
+    """The positions that have a source, and those that do not with the reason."""
+    if pairs is None:
+        return positions, []
+    skipped = [
+        Skipped(position=position, reason=pairs.reasons[position])
+        for position in positions
+        if position not in pairs.sources
+    ]
+    if skipped:
+        warnings.append(
+            f"{len(skipped)} of {len(positions)} positions have no counterpart in the clean prompt "
+            "and were left out; pass pairing='last' (or 'first', 'proportional', 'mean') or "
+            "source_positions to patch them"
+        )
+    return [position for position in positions if position in pairs.sources], skipped
+
+
+def _lease(backend: Backend, run: str, holder: str, cleanup: ExitStack) -> None:
+    backend.lease(run, holder)
+    cleanup.callback(backend.release, run, holder)
+
+
+def _control_patches(
+    plan: Plan, source: prepare.Sourced, positions: list[int], n_tokens: int
+) -> list[Patch]:
+    """One site per hook, in the middle of the sweep."""
+    layer = plan.layers[len(plan.layers) // 2]
+    out = []
+    for hook in plan.hooks:
+        patch = source.patch(hook, layer, positions[len(positions) // 2])
+        position = control_position(hook, layer, positions, plan.model, n_tokens)
+        out.append(Patch(hook, layer, position, patch.source, patch.alpha, patch.mask))
+    return out
+
+
+def _own_run(
+    backend: Backend,
+    plan: Plan,
+    corrupt: list[int],
+    positions: list[int],
+    holder: str,
+    cleanup: ExitStack,
+    warnings: list[str],
+) -> str | None:
+    """The corrupt prompt's own activations at the control sites, for the self-patch."""
+    layer = plan.layers[len(plan.layers) // 2]
+    at = {control_position(h, layer, positions, plan.model, len(corrupt)) for h in plan.hooks}
+    name = f"{holder}.own"
+    try:
+        held = backend.capture(name, corrupt, plan.hooks, [layer], sorted(at))
+    except RequestTooLarge as error:
+        warnings.append(f"no self-patch control: {error}")
+        return None
+    cleanup.callback(backend.drop, name, held.generation)
+    return name
+
+
+def _token_texts(backend: Backend, corrupt: list[int], clean: list[int] | None) -> PromptTokens:
+    def texts(tokens: list[int]) -> list[str]:
+        return [backend.detokenize([token]) for token in tokens]
+
+    return PromptTokens(prompt=texts(corrupt), clean=None if clean is None else texts(clean))
+
+
+def _score(job: _Job, clock: _Clock) -> Iterator[Cell]:
+    """All rows: the baseline again, the controls, and every cell of the grid."""
+    tally, plan = job.tally, job.tally.plan
+    places = [
+        (hook, row, column)
+        for hook in plan.hooks
+        for row in range(len(plan.layers))
+        for column in range(len(tally.positions))
+    ]
+    rows = [Row(computed=True), *(control.row for control in job.controls)]
+    first = len(rows)
+    rows += [
+        Row((job.source.patch(hook, plan.layers[row], tally.positions[column]),))
+        for hook, row, column in places
+    ]
+    renewed = time.monotonic()
+    for scores in job.backend.score(job.corrupt, rows, plan.token_ids):
+        clock.computed += sum(1 for row in scores.rows if row >= first) if scores.computed else 0
+        for row, logprobs in zip(scores.rows, scores.logprobs.tolist(), strict=True):
+            if row == 0:
+                tally.noise = logprobs
+            elif row < first:
+                control = judge(job.controls[row - 1], logprobs, tally.baseline, plan.model)
+                tally.controls.append(control)
+            else:
+                yield tally.cell(*places[row - first], logprobs)
+        if time.monotonic() - renewed > RENEW_SECONDS:
+            renewed = time.monotonic()
+            for run in job.leased:
+                job.backend.lease(run, job.holder)
+    clock.lap("cells")
+
+
+def estimate(
+    backend: Backend,
+    request: PatchSweepRequest,
+    *,
+    modules: NamedVectors | None = None,
+    limits: Limits | None = None,
+) -> Estimate:
+    """What a sweep will cost. Runs its prompt once, captures nothing."""
+    limits = limits or Limits()
+    plan = check(request, backend, modules or {}, limits)
+    corrupt = backend.tokenize(request.prompt)
+    clean = None if request.clean_prompt is None else backend.tokenize(request.clean_prompt)
+    positions = prepare.positions_in(backend, request.positions, request.prompt, len(corrupt))
+    check_size(plan, len(positions), limits)
+    if clean is not None and request.source_positions is None:
+        sources = align(clean, corrupt, pairing=request.pairing).sources
+        positions = [position for position in positions if position in sources]
+    same = 0 if clean is None else _shared_prefix(clean, corrupt)
+    sites = [
+        Site(hook=hook, layer=layer, position=position)
+        for hook in plan.hooks
+        for layer in plan.layers
+        for position in positions
+        if position >= same
+    ]
+    cost = backend.cost(corrupt, sites)
+    return Estimate(
+        cells=len(plan.hooks) * len(plan.layers) * len(positions),
+        computed_cells=cost.computed_rows,
+        token_layers=cost.token_layers,
+        working_bytes=cost.working_bytes,
+        source_bytes=_source_bytes(plan, clean),
+        seconds=cost.seconds,
+        chunks=cost.chunks,
+    )
+
+
+def _shared_prefix(clean: Sequence[int], corrupt: Sequence[int]) -> int:
+    """Positions before the prompts first differ: their activations are the same."""
+    pairs = zip(clean, corrupt, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(clean), len(corrupt)))
+
+
+def _source_bytes(plan: Plan, clean: list[int] | None) -> int:
+    size = 4 if plan.model.dtype == "float32" else 2
+    rows = len(plan.model.hooks) * len(set(plan.layers)) * len(clean or [])
+    return size * plan.model.width * rows

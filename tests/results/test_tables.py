@@ -1,0 +1,85 @@
+"""A result as data."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from sonde.errors import BadRequest
+from sonde.results import Sweep
+from sonde.schema import MetricGrid
+from tests.results.summaries import WEIRD, sweep, three_hooks, with_tokens
+
+
+def refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is not JSON")
+
+
+@pytest.mark.parametrize(
+    "result",
+    [sweep(), three_hooks(4, 5), sweep({"mlp_in": [[None]]}), with_tokens(*WEIRD)],
+    ids=["nulls", "three hooks", "one null", "weird tokens"],
+)
+def test_json_reads_back_equal_and_never_holds_nan(result: Sweep) -> None:
+    text = result.to_json()
+    json.loads(text, parse_constant=refuse)
+    assert Sweep.from_json(text) == result
+
+
+def test_json_can_be_read_from_the_file_it_was_saved_to(tmp_path: Path) -> None:
+    path = sweep().save(tmp_path / "result.json")
+    assert Sweep.from_json(path) == sweep()
+    assert path.read_text(encoding="utf-8") == sweep().to_json()
+
+
+def test_a_number_survives_to_the_last_bit() -> None:
+    value = -5.0 + 2**-50
+    read = Sweep.from_json(sweep({"mlp_in": [[value]]}).to_json())
+    assert read.grids["mlp_in"][0, 0] == value
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": "sonde.sweep.1"}', "result.json"])
+def test_text_that_is_no_result_says_so_in_one_line(text: str) -> None:
+    with pytest.raises(BadRequest, match="not a sweep saved as JSON") as caught:
+        Sweep.from_json(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match="absent.json"):
+        Sweep.from_json(tmp_path / "absent.json")
+
+
+def test_csv_has_a_line_for_every_cell_and_nothing_for_a_null() -> None:
+    rows = list(csv.DictReader(io.StringIO(sweep().to_csv())))
+    assert len(rows) == 6
+    assert rows[1] == {
+        "hook": "post_block",
+        "layer": "0",
+        "position": "1",
+        "token": "The",
+        "metric": "logprob",
+        "value": "-4.0",
+    }
+    assert rows[2]["value"] == ""
+
+
+def test_csv_keeps_raw_tokens_even_with_line_ends_in_them() -> None:
+    text = with_tokens("a\nb", 'c"d', "e\r", ",").to_csv()
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [row["token"] for row in rows[:4]] == ["a\nb", 'c"d', "e\r", ","]
+
+
+def test_csv_appends_the_further_metrics() -> None:
+    further = MetricGrid(
+        metric="recovered", hook="post_block", grid=[[0.5] * 3] * 2, argmax=None, argmin=None
+    )
+    rows = list(csv.DictReader(io.StringIO(sweep(metric_grids=[further]).to_csv())))
+    assert [row["metric"] for row in rows] == ["logprob"] * 6 + ["recovered"] * 6
+
+
+def test_csv_is_written_when_a_path_is_given(tmp_path: Path) -> None:
+    text = sweep().to_csv(tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_bytes() == text.encode()

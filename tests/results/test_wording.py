@@ -1,0 +1,73 @@
+"""The sentences about a result."""
+
+import pytest
+
+from sonde.results import Sweep, wording
+from sonde.schema import Metric, Skipped
+from tests.results.summaries import control, provenance, summary, sweep, timing
+
+
+@pytest.mark.parametrize(
+    ("metric", "label"),
+    [
+        ("logprob", "log-probability of “·Paris”"),
+        ("recovered", "share recovered of “·Paris”"),
+        ("logit_diff", "logit difference, “·Paris” over “·Rome”"),
+    ],
+)
+def test_a_metric_is_named_with_its_tokens(metric: Metric, label: str) -> None:
+    result = Sweep(summary(metric=metric), provenance(foil_token=" Rome"))
+    assert wording.metric_label(result) == label
+
+
+def test_an_answer_given_by_id_is_named_by_id() -> None:
+    asked = provenance().model_copy(update={"request": {"answer_token_id": 42}})
+    assert wording.metric_label(Sweep(summary(), asked)) == "log-probability of token 42"
+
+
+def test_controls_that_match_say_bit_for_bit() -> None:
+    result = sweep(controls=[control()] * 4)
+    assert wording.controls(result) == "4 of 4 equal the baseline, bit for bit"
+
+
+def test_controls_that_nearly_match_say_how_nearly() -> None:
+    text = wording.controls(sweep(controls=[control(), control(2e-6)]))
+    assert text == "2 of 2 equal the baseline within 0.000100 (largest difference 2.00e−6)"
+
+
+def test_a_control_that_failed_is_named() -> None:
+    text = wording.controls(sweep(controls=[control(), control(0.5, passed=False)]))
+    assert text == (
+        "1 of 2 FAILED: self_patch at post_block, layer 1, position 2 differs by 0.500 "
+        "where 0.000100 is allowed"
+    )
+
+
+def test_no_controls_is_said_and_not_passed_over() -> None:
+    assert wording.controls(sweep(controls=[])) == "none were run"
+
+
+def test_the_noise_floor_says_how_much_lies_within_it() -> None:
+    assert wording.noise(sweep(noise_floor=None)) == "not measured"
+    assert wording.noise(sweep(noise_floor=0.0)).startswith("0: ")
+    assert wording.noise(sweep(noise_floor=0.25)) == "0.250; 2 of 6 cells within it"
+
+
+def test_strongest_leaves_out_what_cannot_be_told_from_the_baseline() -> None:
+    assert [site.value for site in wording.strongest(sweep())] == [-1.0, -4.0, -5.5]
+    assert [site.value for site in wording.strongest(sweep(noise_floor=0.6))] == [-1.0, -4.0]
+
+
+def test_time_says_how_many_cells_needed_no_work() -> None:
+    assert wording.timing(sweep()) == "6 cells in 0.71 s, 8.45 cells/s"
+    text = wording.timing(sweep(timing=timing(270, 150)))
+    assert text.endswith("; 120 of them could not differ from the baseline")
+
+
+def test_skipped_positions_are_gathered_by_reason() -> None:
+    skipped = [Skipped(position=p, reason="unaligned") for p in (3, 2, 4, 9)]
+    skipped += [Skipped(hook="mlp_in", layer=layer, position=1, reason="void") for layer in (0, 1)]
+    assert wording.skipped(sweep(skipped=skipped)) == [
+        "positions 2–4, 9: unaligned",
+        "position 1 (2 cells): void",
+    ]
