@@ -5,7 +5,7 @@ serves every architecture. It is told what the packed rows are by a `Plan`:
 
 1. **Gather** each cell's keys and values: the shared prefix from the unpatched run, the suffix from
    the cell's own rows.
-2. **Block** the queries by absolute position, `BLOCK` at a time, and give block b exactly the keys
+2. **Block** the queries by absolute position, a block at a time, and give block b exactly the keys
    of blocks 0 … b. A query's arithmetic then depends on its position alone: not on where its suffix
    starts, nor on what else is in the batch. That is what makes a cell's bits the same everywhere.
 3. **Return** the rows in packed order.
@@ -24,15 +24,27 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 
+from sonde.backends.torch.rows import padded
 from sonde.errors import EngineError
 
 NAME: Final = "sonde"
-BLOCK: Final = {"cpu": 16, "cuda": 64}
+CPU_BLOCK: Final = 16
+CUDA_BLOCK: Final = 64
 HARMLESS: Final = frozenset(
     {"position_ids", "cache_position", "output_attentions", "use_cache", "dropout", "is_causal"}
     | {"past_key_values", "layer_past", "output_hidden_states", "return_dict", "logits_to_keep"}
     | {"output_router_logits", "position_embeddings", "cu_seq_lens_q", "cu_seq_lens_k"}
 )
+
+
+def block_size(device: torch.device, n_tokens: int) -> int:
+    """Positions per block. On CUDA one block holds the whole prompt: few launches, flash attention.
+
+    That leaves bits equal within a prompt length, which is all a sweep compares.
+    """
+    if device.type == "cpu":
+        return CPU_BLOCK
+    return padded(n_tokens, CPU_BLOCK if n_tokens < CUDA_BLOCK else CUDA_BLOCK)
 
 
 class UnsupportedAttention(EngineError):
@@ -165,6 +177,11 @@ class _Style:
     softcap: float | None
     sinks: Tensor | None
 
+    @property
+    def plain(self) -> bool:
+        """Causal attention and nothing else."""
+        return self.window is None and self.softcap is None and self.sinks is None
+
 
 def _attend_block(
     out: Tensor,
@@ -182,13 +199,10 @@ def _attend_block(
     held = own if prefix is None else prefix.followed_by(own)
     k = _flat(held.keys).index_select(0, keys).view(shape)
     v = _flat(held.values).index_select(0, keys).view(shape)
-    visible = _visible(block, style.window, device=q.device)
-    if q.device.type == "cpu" or style.softcap is not None or style.sinks is not None:
-        mixed = _attention_by_hand(q, k, v, visible, style)
+    if q.device.type == "cuda" and block.size == block.n_keys and style.plain:
+        mixed = _flash(q, k, v, style.scale)
     else:
-        mixed = F.scaled_dot_product_attention(
-            q, k, v, attn_mask=visible, scale=style.scale, enable_gqa=heads != kv_heads
-        )
+        mixed = _attention_by_hand(q, k, v, _visible(block, style.window, q.device), style)
     flat = mixed.reshape(-1, mixed.shape[-1])
     where = block.outputs(heads)
     if block.rows is None:
@@ -200,6 +214,16 @@ def _attend_block(
 def _flat(rows: Tensor) -> Tensor:
     """[rows, heads, width] -> [rows * heads, width]."""
     return rows.reshape(-1, rows.shape[-1])
+
+
+def _flash(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
+    """Fused causal attention; in float32 only for ungrouped heads, so keys are repeated."""
+    group = q.shape[1] // k.shape[1]
+    if group > 1 and q.dtype == torch.float32:
+        k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+    return F.scaled_dot_product_attention(
+        q, k, v, is_causal=True, scale=scale, enable_gqa=q.shape[1] != k.shape[1]
+    )
 
 
 def _visible(block: QueryBlock, window: int | None, device: torch.device) -> Tensor:
@@ -243,7 +267,13 @@ def _no_mask(*_args: Any, **_kwargs: Any) -> None:
     """The plan knows who may see whom; the model need not build a mask."""
 
 
-def register() -> None:
-    """Make the attention function known to transformers under `NAME`."""
-    AttentionInterface.register(NAME, attend)
+def register(*, compiled: bool = False) -> None:
+    """Make the attention function known to transformers under `NAME`.
+
+    Inside compiled layers it stays an ordinary call: its indices differ from call to call.
+    """
+    function: Any = attend
+    if compiled:
+        function = torch.compiler.disable(attend)  # type: ignore[no-untyped-call]
+    AttentionInterface.register(NAME, function)
     AttentionMaskInterface.register(NAME, _no_mask)

@@ -18,7 +18,7 @@ from sonde.backends.torch import scoring
 from sonde.backends.torch.cells import CellPlan, Sources, place, plan_cell
 from sonde.backends.torch.check import check_patches, check_tokens
 from sonde.backends.torch.generate import generate
-from sonde.backends.torch.load import Loaded
+from sonde.backends.torch.loaded import Loaded
 from sonde.backends.torch.memory import (
     DEFAULT_BYTES,
     ROWS,
@@ -49,11 +49,12 @@ class TorchBackend:
         *,
         memory_budget: int | None = None,
         source_budget: int = 2 * 2**30,
+        compile_layers: bool = False,
     ) -> None:
         """`memory_budget` bounds a sweep's working memory, `source_budget` the stored runs."""
         self._loaded = loaded
         self._model = loaded.model
-        self._path: Path = choose_path(loaded.model)
+        self._path: Path = choose_path(loaded.model, compile_layers=compile_layers)
         self._runs: SourceRuns[CapturedRun] = SourceRuns(source_budget, setting="source_budget")
         self._budget = memory_budget or DEFAULT_BYTES[self._model.device.type]
         self._traces: dict[tuple[int, ...], Trace] = {}

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from sonde.backends.base import GeneratedToken, GenerateRequest
-from sonde.backends.torch.attention import BLOCK, KeysValues, Plan, using
+from sonde.backends.torch.attention import KeysValues, Plan, block_size, using
 from sonde.backends.torch.cells import Placed, Sources, place
 from sonde.backends.torch.layout import Layout, first_tensor
 from sonde.backends.torch.path import Path
-from sonde.backends.torch.rows import padded
+from sonde.backends.torch.rows import padded_rows
 from sonde.backends.torch.segments import Segments
 from sonde.backends.torch.writes import Writes, applied, write_entering
 from sonde.schema import Hook
@@ -77,8 +77,8 @@ def _forward(
 ) -> tuple[Tensor, _Cache]:
     """Run tokens from `start` on. -> the last one's final residual, and the cache."""
     n, device = len(tokens) - start, model.device
-    block = BLOCK[device.type]
-    n_rows = padded(n)
+    block = block_size(device, start + n)
+    n_rows = padded_rows(n, device)
     segments = Segments([start], start + n, n_prefix=start, block=block, device=device)
     plan = Plan(layout.layer_of(), segments.blocks(1), n, cache.layers or None, record=True)
     ids = [*tokens[start:], *[tokens[-1]] * (n_rows - n)]

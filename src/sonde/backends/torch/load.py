@@ -7,7 +7,6 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
@@ -17,6 +16,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from sonde.backends.torch.adapter import find_base, is_adapter, load_adapter
 from sonde.backends.torch.checkpoint import load_directory, load_tokenizer, refuse_non_finite
 from sonde.backends.torch.fingerprint import fingerprint
+from sonde.backends.torch.loaded import Loaded
 from sonde.backends.torch.locate import locate
 from sonde.backends.torch.quiet import quiet
 from sonde.errors import BadRequest
@@ -26,19 +26,6 @@ DTYPES = {
     "float16": torch.float16,
     "bfloat16": torch.bfloat16,
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Loaded:
-    """A model and its tokenizer; the model is in eval mode and none of it takes gradients."""
-
-    name: str
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
-    fingerprint: str
-    """Of the weights as loaded; `fingerprint(model)` again tells whether they changed since."""
-    dtype: str
-    device: str
 
 
 def load_model(

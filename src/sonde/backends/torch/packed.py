@@ -13,40 +13,55 @@ such a cell is a single row, whose attention is the unpatched run's; its suffix 
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
-from sonde.backends.torch.attention import BLOCK, KeysKnown, KeysValues, Plan, QueryBlock, using
+from sonde.backends.torch.attention import (
+    KeysKnown,
+    KeysValues,
+    Plan,
+    QueryBlock,
+    block_size,
+    using,
+)
 from sonde.backends.torch.cells import CellPlan, Placed, Sources
 from sonde.backends.torch.layout import Layout, first_tensor
-from sonde.backends.torch.rows import padded
+from sonde.backends.torch.rows import padded_rows
 from sonde.backends.torch.segments import Segments
 from sonde.backends.torch.trace import LayerCall, Trace
 from sonde.backends.torch.writes import Writes, applied
 from sonde.schema import Hook
+
+LayerFunction = Callable[..., object]
 
 
 class PackedRun:
     """One chunk of cells on its way through the layers."""
 
     def __init__(
-        self, layout: Layout, trace: Trace, cells: Sequence[CellPlan], sources: Sources
+        self,
+        layout: Layout,
+        trace: Trace,
+        cells: Sequence[CellPlan],
+        sources: Sources,
+        compiled: Sequence[LayerFunction] | None = None,
     ) -> None:
         """`cells` come back in the order of `self.cells`."""
+        self._compiled = compiled
         self.cells = sorted(cells, key=lambda cell: (cell.joins, not cell.alone))
         self._layout, self._trace, self._sources = layout, trace, sources
         self._n_tokens, self._n_layers = len(trace.tokens), len(layout.sites)
         self._device = trace.residuals.device
         self._layer_of = layout.layer_of()
-        self._block = BLOCK[self._device.type]
+        self._block = block_size(self._device, self._n_tokens)
         n_active = self._active(self._n_layers - 1)
         self._segments = Segments(
             [cell.first for cell in self.cells[:n_active]], self._n_tokens,
             block=self._block, device=self._device,
         )  # fmt: skip
-        self._calls: dict[tuple[int, int], Tensor] = {}
+        self._tables: dict[tuple[int, torch.Size], Tensor] = {}
         self._alone: list[tuple[int, int]] = []  # (cell, position) of the rows computed alone
         self._by_layer: dict[int, list[tuple[int, Placed]]] = defaultdict(list)
         for index, cell in enumerate(self.cells):
@@ -74,7 +89,7 @@ class PackedRun:
         joined_alone, self._alone = self._alone, self._alone_at(layer)
         entering = self._trace.residuals[layer]
         width = entering.shape[-1]
-        rows = entering.new_zeros(padded(n_rows + len(self._alone)), width)
+        rows = entering.new_zeros(padded_rows(n_rows + len(self._alone), self._device), width)
         rows[:n_before] = out[:n_before]
         torch.index_select(
             entering, 0, self._segments.positions[n_before:n_rows], out=rows[n_before:n_rows]
@@ -107,13 +122,26 @@ class PackedRun:
         """One layer, all rows. -> [rows, width]."""
         n_cells = self._active(layer)
         n_rows = self._segments.rows_of(n_cells)
-        where = {(cell, position): n_rows + k for k, (cell, position) in enumerate(self._alone)}
-        for cell, patch in self._by_layer[layer]:
-            if patch.inside is not None and (cell, patch.position) not in where:
-                where[cell, patch.position] = self._segments.row(cell, patch.position)
-        plan = self._plan(layer, self._segments.blocks(n_cells), n_rows)
-        positions = self._positions(n_rows)
-        return self._call(layer, rows, positions, plan, self._writes(layer, where))
+        inside = [(c, p) for c, p in self._by_layer[layer] if p.inside is not None]
+        apart = {(cell, position): k for k, (cell, position) in enumerate(self._alone)}
+        joined = [(c, p) for c, p in inside if (c, p.position) not in apart]
+        blocks = self._segments.blocks(n_cells)
+        if self._compiled is None or joined or not self._alone:
+            where = {place: n_rows + k for place, k in apart.items()}
+            where |= {(c, p.position): self._segments.row(c, p.position) for c, p in joined}
+            plan = self._plan(layer, blocks, n_rows, n_rows)
+            return self._call(layer, rows, n_rows, plan, self._writes(layer, where))
+        # Compiled layers cannot be hooked: what changes inside the layer goes through it by itself.
+        parts = []
+        if n_rows:
+            plan = Plan(self._layer_of, blocks, n_rows, self._trace.keys_values)
+            whole = rows[: padded_rows(n_rows, self._device)]
+            parts.append(self._call(layer, whole, n_rows, plan, {}, with_alone=False))
+        few = rows.new_zeros(padded_rows(len(apart), self._device), rows.shape[-1])
+        few[: len(apart)] = rows[n_rows : n_rows + len(apart)]
+        plan = self._plan(layer, [], 0, 0)
+        parts.append(self._call(layer, few, 0, plan, self._writes(layer, apart)))
+        return torch.cat(parts)
 
     def _finish(self, rows: Tensor) -> Tensor:
         """The last layer, for the last position of every cell. -> [cells, width]."""
@@ -121,20 +149,23 @@ class PackedRun:
         n_cells = self._active(layer)
         n_rows = self._segments.rows_of(n_cells)
         n_alone = len(self._alone)
-        keys = self._last_keys(rows[: padded(n_rows)], n_rows) if n_cells else {}
+        keys = self._last_keys(rows[: padded_rows(n_rows, self._device)], n_rows) if n_cells else {}
         picked = torch.cat([self._segments.last_rows(n_cells), self._range(n_rows, n_alone)])
-        batch = rows.new_zeros(padded(n_cells + n_alone), rows.shape[-1])
+        batch = rows.new_zeros(padded_rows(n_cells + n_alone, self._device), rows.shape[-1])
         batch[: n_cells + n_alone] = rows.index_select(0, picked)
         blocks = [self._segments.last_block(n_cells)] if n_cells else []
-        plan = self._plan(layer, blocks, n_cells)
+        plan = self._plan(layer, blocks, n_cells, n_cells)
         plan.keys_from = keys
         where = {(cell, last): n_cells + k for k, (cell, _) in enumerate(self._alone)}
         where |= {(cell, last): cell for cell in range(n_cells)}
-        positions = torch.full((n_cells + n_alone,), last, device=self._device)
         out = rows.new_empty(len(self.cells), rows.shape[-1])
         if n_cells + n_alone:
-            writes = self._writes(layer, where)
-            out[: n_cells + n_alone] = self._call(layer, batch, positions, plan, writes)
+            call = self._trace.calls[layer].at(
+                lambda table: table[last : last + 1].expand(batch.shape[0], *table.shape[1:]),
+                self._trace.n_rows,
+            )
+            made = self._run(layer, batch, call, plan, self._writes(layer, where))
+            out[: n_cells + n_alone] = made[: n_cells + n_alone]
         out[n_cells + n_alone :] = self._trace.residuals[self._n_layers][last]
         edits = self._by_layer[self._n_layers]
         if edits:
@@ -146,24 +177,19 @@ class PackedRun:
         layer = self._n_layers - 1
         plan = Plan(self._layer_of, [], n_rows, self._trace.keys_values, only_keys=True)
         try:
-            self._call(layer, rows, self._positions(n_rows), plan, {})
+            self._call(layer, rows, n_rows, plan, {}, with_alone=False)
         except KeysKnown:
             return plan.recorded
         raise AssertionError("the layer did not call its attention function")
 
-    def _plan(self, layer: int, blocks: list[QueryBlock], n_rows: int) -> Plan:
+    def _plan(self, layer: int, blocks: list[QueryBlock], n_rows: int, first: int) -> Plan:
+        """Attention of `n_rows` rows, and of the rows computed alone, which start at `first`."""
         plan = Plan(self._layer_of, blocks, n_rows, self._trace.keys_values)
         if self._alone:
-            plan.n_rows = n_rows + len(self._alone)
-            plan.fixed_rows = self._range(n_rows, len(self._alone))
+            plan.fixed_rows = self._range(first, len(self._alone))
             taken = self._index([position for _, position in self._alone])
             plan.fixed_outputs = {layer: self._trace.attention[layer].index_select(0, taken)}
         return plan
-
-    def _positions(self, n_rows: int) -> Tensor:
-        """Positions of the batch's real rows."""
-        alone = self._index([position for _, position in self._alone])
-        return torch.cat([self._segments.positions[:n_rows], alone])
 
     def _writes(self, layer: int, where: dict[tuple[int, int], int]) -> dict[Hook, Writes]:
         grouped: dict[Hook, list[tuple[int, int]]] = defaultdict(list)
@@ -176,30 +202,48 @@ class PackedRun:
         }
 
     def _call(
-        self, layer: int, rows: Tensor, positions: Tensor, plan: Plan, writes: dict[Hook, Writes]
+        self,
+        layer: int,
+        rows: Tensor,
+        n_rows: int,
+        plan: Plan,
+        writes: dict[Hook, Writes],
+        *,
+        with_alone: bool = True,
     ) -> Tensor:
+        """Call a layer on the first `n_rows` packed rows, then those computed alone."""
+        alone = [position for _, position in self._alone] if with_alone else []
         call = self._trace.calls[layer].at(
-            lambda table: _take(table, positions, rows.shape[0]), self._trace.n_rows
+            lambda table: self._per_row(table, n_rows, alone, rows.shape[0]), self._trace.n_rows
         )
+        return self._run(layer, rows, call, plan, writes)[: n_rows + len(alone)]
+
+    def _run(
+        self, layer: int, rows: Tensor, call: LayerCall, plan: Plan, writes: dict[Hook, Writes]
+    ) -> Tensor:
         site = self._layout.sites[layer]
+        compiled = self._compiled is not None and not writes and not plan.only_keys
+        run = self._compiled[layer] if compiled and self._compiled is not None else site.layer
         with using(plan), applied(site, writes):
-            out = first_tensor(_run(site.layer, rows, call))
+            out = first_tensor(run(rows.unsqueeze(0), *call.args, **call.kwargs))
         assert out is not None
-        return out.view(-1, out.shape[-1])[: len(positions)]
+        return out.view(-1, out.shape[-1])
+
+    def _per_row(self, table: Tensor, n_rows: int, alone: list[int], total: int) -> Tensor:
+        """A per-position table, one entry per row of a padded batch; gathered once per chunk."""
+        key = (table.data_ptr(), table.shape)
+        if key not in self._tables:
+            positions = self._segments.positions
+            spare = positions.new_zeros(padded_rows(1, self._device))
+            self._tables[key] = table.index_select(0, torch.cat([positions, spare]))
+        full = self._tables[key]
+        if not alone and n_rows:
+            return full[:total]
+        rest = alone + [0] * (total - n_rows - len(alone))
+        return torch.cat([full[:n_rows], table.index_select(0, self._index(rest))])
 
     def _index(self, values: Sequence[int]) -> Tensor:
         return torch.tensor(values, dtype=torch.int64, device=self._device)
 
     def _range(self, start: int, count: int) -> Tensor:
         return torch.arange(start, start + count, device=self._device)
-
-
-def _run(layer: torch.nn.Module, rows: Tensor, call: LayerCall) -> object:
-    return layer(rows.unsqueeze(0), *call.args, **call.kwargs)
-
-
-def _take(table: Tensor, positions: Tensor, n_rows: int) -> Tensor:
-    """Rows of a per-position table for a padded batch; padding takes position 0's."""
-    missing = n_rows - positions.shape[0]
-    padding = positions.new_zeros(missing)
-    return table.index_select(0, torch.cat([positions, padding]))

@@ -8,7 +8,7 @@ must end in the bits of the unpatched run.
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import torch
@@ -39,6 +39,7 @@ class Path:
     model: PreTrainedModel
     layout: Layout
     head: Head
+    compiled: tuple[packed.LayerFunction, ...] | None = None
     exact: bool = False
     token_layers_per_second: float = 1.0
 
@@ -50,13 +51,17 @@ class Path:
     def start(self, of: Trace, cells: Sequence[CellPlan], sources: Sources) -> Run:
         """Patched runs of a prompt, ready to go."""
         if self.name == "packed":
-            return packed.PackedRun(self.layout, of, cells, sources)
+            return packed.PackedRun(self.layout, of, cells, sources, self.compiled)
         return whole.WholeRun(self.layout, of, cells, sources)
 
 
-def choose_path(model: PreTrainedModel) -> Path:
-    """The fastest way that this model allows."""
-    attention.register()
+def choose_path(model: PreTrainedModel, *, compile_layers: bool = False) -> Path:
+    """The fastest way that this model allows.
+
+    Compiling fuses what lies between the matrix products. It takes a minute the first time and
+    pays on a GPU with a large model.
+    """
+    attention.register(compiled=compile_layers)
     experts.register()
     probe = _probe(model)
     native = model.config._attn_implementation
@@ -68,6 +73,9 @@ def choose_path(model: PreTrainedModel) -> Path:
         model.set_attn_implementation(native)
         layout = find_layout(model, probe, set())
         path = Path("whole_sequence", str(reason), model, layout, Head(model))
+    if compile_layers and path.name == "packed":
+        functions = [torch.compile(layer, dynamic=True) for layer in path.layout.layers]
+        path = replace(path, compiled=tuple(functions))
     return _proved(path, probe)
 
 
@@ -99,10 +107,10 @@ def _packed_path(model: PreTrainedModel, probe: list[int], ordinary: Tensor) -> 
 def _watched_layout(model: PreTrainedModel, probe: list[int]) -> Layout:
     """The layout, with the attention function noting who calls it."""
     bare = Layout(tuple(LayerSites(m, None, None, None) for m in find_layers(model)), (), None)
-    block = attention.BLOCK[model.device.type]
+    block = attention.block_size(model.device, len(probe))
     size = padded(len(probe), block)
     tokens = [*probe, *[probe[-1]] * (size - len(probe))]
-    blocks = whole_prompts([size], block=block, device=model.device)
+    blocks = whole_prompts([size], [block], model.device)
     plan = attention.Plan(bare.layer_of(), blocks, size, None)
     with attention.using(plan):
         return find_layout(model, tokens, plan.callers)
@@ -139,7 +147,7 @@ def _proved(path: Path, probe: list[int]) -> Path:
             "unpatched cells do not end in the unpatched run: Sonde cannot be trusted here"
         )
     work = sum(cell.token_layers(n_layers, n) for cell in cells)
-    return Path(path.name, path.reason, path.model, path.layout, path.head, exact, work / seconds)
+    return replace(path, exact=exact, token_layers_per_second=work / seconds)
 
 
 def _places(layers: list[int], n_tokens: int) -> list[tuple[int, int]]:

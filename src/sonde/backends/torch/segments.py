@@ -169,10 +169,12 @@ class Segments:
         return torch.from_numpy(np.ascontiguousarray(values, dtype=np.int64)).to(self.device)
 
 
-def whole_prompts(sizes: Sequence[int], *, block: int, device: torch.device) -> list[QueryBlock]:
+def whole_prompts(
+    sizes: Sequence[int], blocks: Sequence[int], device: torch.device
+) -> list[QueryBlock]:
     """The blocks of prompts laid end to end, none with a prefix; sizes are whole blocks."""
     out, start = [], 0
-    for size in sizes:
+    for size, block in zip(sizes, blocks, strict=True):
         out += [_whole_block(start, index, block, device) for index in range(size // block)]
         start += size
     return out

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from sonde.backends.torch.attention import BLOCK, KeysValues, Plan, using
+from sonde.backends.torch.attention import KeysValues, Plan, block_size, using
 from sonde.backends.torch.layout import LayerSites, Layout, first_tensor, received_tensor
 from sonde.backends.torch.rows import padded
 from sonde.backends.torch.segments import whole_prompts
@@ -86,11 +86,11 @@ def record(
 ) -> list[Trace]:
     """Run prompts once, side by side, and keep what later runs may reuse of each."""
     device = model.device
-    block = BLOCK[device.type]
     inside = [hook for hook in INSIDE if hook in set(hooks)]
-    sizes = [padded(len(tokens), block) for tokens in prompts]
+    blocks = [block_size(device, len(tokens)) for tokens in prompts]
+    sizes = [padded(len(t), block) for t, block in zip(prompts, blocks, strict=True)]
     plan = Plan(
-        layout.layer_of(), whole_prompts(sizes, block=block, device=device), sum(sizes), None,
+        layout.layer_of(), whole_prompts(sizes, blocks, device), sum(sizes), None,
         record=True, outputs={} if inside else None,
     )  # fmt: skip
     edges: list[Tensor] = []

