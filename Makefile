@@ -2,7 +2,7 @@
 
 VENV     := .venv
 PY       := $(VENV)/bin/python
-PIP      := $(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP      := $(PY) -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 STAMP    := $(VENV)/.installed
 OUT      := out
 

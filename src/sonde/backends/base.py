@@ -23,6 +23,8 @@ class FromRun:
     run: str
     positions: tuple[int, ...]
     """One position as a rule; of several, the mean is taken."""
+    generation: int | None = None
+    """The very run that is meant, when a newer one of that name must not be taken for it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,1 @@
+"""The command `sonde`: one file a verb, heavy imports inside the command."""

@@ -104,14 +104,14 @@ class Sourced:
         return self.make(hook, layer, position)
 
 
-def captured_source(plan: Plan, pairs: Pairs | None) -> Sourced:
+def captured_source(plan: Plan, run: SourceRun, pairs: Pairs | None) -> Sourced:
     """Cells that take their activation from the source run."""
-    run, mask = plan.request.source_run, _mask(plan)
-    assert run is not None
+    mask = _mask(plan)
 
     def make(hook: Hook, layer: int, position: int) -> Patch:
         taken = (position,) if pairs is None else pairs.sources[position]
-        return Patch(hook, layer, position, FromRun(run, taken), plan.request.alpha, mask)
+        source = FromRun(run.run, taken, run.generation)
+        return Patch(hook, layer, position, source, plan.request.alpha, mask)
 
     return Sourced(make)
 

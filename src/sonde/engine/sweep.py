@@ -132,7 +132,7 @@ def _prepare(
         prepare.check_held(run, plan, pairs, positions)
         _lease(backend, run.run, holder, cleanup)
         leased.append(run.run)
-        source = prepare.captured_source(plan, pairs)
+        source = prepare.captured_source(plan, run, pairs)
     own = _own_run(backend, plan, corrupt, positions, holder, cleanup, warnings)
     controls = control_rows(_control_patches(plan, source, positions, len(corrupt)), own)
     clock.lap("capture")

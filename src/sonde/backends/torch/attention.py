@@ -47,6 +47,9 @@ def block_size(device: torch.device, n_tokens: int) -> int:
     return padded(n_tokens, CPU_BLOCK if n_tokens < CUDA_BLOCK else CUDA_BLOCK)
 
 
+HALVES: Final = (torch.float16, torch.bfloat16)
+
+
 class UnsupportedAttention(EngineError):
     """The model asks its attention function for something Sonde's does not do."""
 
@@ -61,6 +64,19 @@ class KeysValues:
     def followed_by(self, more: "KeysValues") -> "KeysValues":
         """These positions, then those."""
         return KeysValues(torch.cat([self.keys, more.keys]), torch.cat([self.values, more.values]))
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Suffixes of different lengths as fused attention takes them: packed queries, whole keys."""
+
+    key_rows: Tensor
+    """Rows of [prefix positions ‖ packed rows], cell by cell."""
+    query_ends: Tensor
+    key_ends: Tensor
+    first_row: int
+    n_queries: int
+    n_keys: int
 
 
 @dataclass(frozen=True)
@@ -81,6 +97,8 @@ class QueryBlock:
     """heads -> where [packed rows of this block × heads] are in [cells, heads, size]."""
     rows: Tensor | None
     """The packed rows of this block, in order; None when they are all rows, from the first."""
+    ragged: Ragged | None = None
+    """The same for fused attention, where there is such a kernel."""
 
 
 @dataclass
@@ -105,6 +123,8 @@ class Plan:
     """… that output, per layer: [len(fixed_rows), heads * width]."""
     outputs: dict[int, Tensor] | None = None
     """Where to keep attention outputs, per layer, when they are wanted."""
+    layer: int = 0
+    """The layer being called, where it is compiled and cannot say so itself."""
     callers: set[int] = field(default_factory=set)
     """Ids of the modules that called."""
 
@@ -139,14 +159,51 @@ def attend(
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
     """The registered function. query [1, heads, rows, width] -> [1, rows, heads, width]."""
-    plan = _current.get()
-    if plan is None:
-        raise UnsupportedAttention("the model was run outside Sonde's engine with its attention")
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    if (
+        torch.compiler.is_compiling()
+    ):  # the plan differs from call to call: keep it out of the graph
+        return _opaque(query, key, value, scale, sliding_window, softcap, s_aux), None
+    plan = _plan()
     strange = [name for name, given in kwargs.items() if given is not None and name not in HARMLESS]
     if attention_mask is not None or strange or query.shape[0] != 1:
         raise UnsupportedAttention(f"attention with {strange or 'a mask of its own'}")
     plan.callers.add(id(module))
-    layer = plan.layer_of[id(module)]
+    style = _Style(scale, sliding_window, softcap, s_aux)
+    return _attend(plan, plan.layer_of[id(module)], query, key, value, style), None
+
+
+@torch.library.custom_op("sonde::attend", mutates_args=())
+def _opaque(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    scale: float,
+    window: int | None,
+    softcap: float | None,
+    sinks: Tensor | None,
+) -> Tensor:
+    """The same inside a compiled layer, which knows nothing of plans; the plan names the layer."""
+    plan = _plan()
+    return _attend(plan, plan.layer, query, key, value, _Style(scale, window, softcap, sinks))
+
+
+@_opaque.register_fake
+def _(query: Tensor, key: Tensor, value: Tensor, *_rest: Any) -> Tensor:
+    return query.new_empty(1, query.shape[2], query.shape[1], value.shape[3])
+
+
+def _plan() -> Plan:
+    plan = _current.get()
+    if plan is None:
+        raise UnsupportedAttention("the model was run outside Sonde's engine with its attention")
+    return plan
+
+
+def _attend(
+    plan: Plan, layer: int, query: Tensor, key: Tensor, value: Tensor, style: "_Style"
+) -> Tensor:
+    """Attention of one layer's rows. -> [1, rows, heads, width]."""
     own = KeysValues(key[0].transpose(0, 1), value[0].transpose(0, 1))
     if plan.record or plan.only_keys:
         plan.recorded[layer] = own
@@ -154,8 +211,6 @@ def attend(
         raise KeysKnown
     if plan.keys_from is not None:
         own = plan.keys_from[layer]
-    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    style = _Style(scale, sliding_window, softcap, s_aux)
     rows = query[0].transpose(0, 1)
     prefix = None if plan.prefix is None else plan.prefix[layer]
     out = rows.new_zeros(rows.shape[0], rows.shape[1], own.values.shape[-1])
@@ -165,7 +220,7 @@ def attend(
         out[plan.fixed_rows] = plan.fixed_outputs[layer].view(-1, *out.shape[1:])
     if plan.outputs is not None:
         plan.outputs[layer] = out.flatten(1)
-    return out.unsqueeze(0), None
+    return out.unsqueeze(0)
 
 
 @dataclass(frozen=True)
@@ -193,6 +248,9 @@ def _attend_block(
 ) -> None:
     """Attention of one block of positions, written into `out` [rows, heads, width]."""
     heads, kv_heads = rows.shape[1], own.keys.shape[1]
+    if block.ragged is not None and style.plain and rows.dtype in HALVES:
+        _attend_ragged(out, rows, own, prefix, block.ragged, style.scale)
+        return
     shape = (block.n_cells, kv_heads, block.n_keys, -1)
     keys = block.keys(kv_heads)
     q = _flat(rows).index_select(0, block.queries(heads)).view(block.n_cells, heads, block.size, -1)
@@ -209,6 +267,33 @@ def _attend_block(
         torch.index_select(flat, 0, where, out=out[: len(where) // heads].view(len(where), -1))
     else:
         out.index_copy_(0, block.rows, flat.index_select(0, where).view(-1, heads, flat.shape[-1]))
+
+
+def _attend_ragged(
+    out: Tensor,
+    rows: Tensor,
+    own: KeysValues,
+    prefix: KeysValues | None,
+    ragged: Ragged,
+    scale: float,
+) -> None:
+    """All suffixes in one launch: queries stay packed, only keys and values are gathered."""
+    held = own if prefix is None else prefix.followed_by(own)
+    mine = slice(ragged.first_row, ragged.first_row + ragged.n_queries)
+    mixed = torch.ops.aten._flash_attention_forward(
+        rows[mine].contiguous(),
+        held.keys.index_select(0, ragged.key_rows),
+        held.values.index_select(0, ragged.key_rows),
+        ragged.query_ends,
+        ragged.key_ends,
+        ragged.n_keys,
+        ragged.n_keys,
+        0.0,
+        True,
+        False,
+        scale=scale,
+    )[0]
+    out[mine] = mixed
 
 
 def _flat(rows: Tensor) -> Tensor:
@@ -267,13 +352,7 @@ def _no_mask(*_args: Any, **_kwargs: Any) -> None:
     """The plan knows who may see whom; the model need not build a mask."""
 
 
-def register(*, compiled: bool = False) -> None:
-    """Make the attention function known to transformers under `NAME`.
-
-    Inside compiled layers it stays an ordinary call: its indices differ from call to call.
-    """
-    function: Any = attend
-    if compiled:
-        function = torch.compiler.disable(attend)  # type: ignore[no-untyped-call]
-    AttentionInterface.register(NAME, function)
+def register() -> None:
+    """Make the attention function known to transformers under `NAME`."""
+    AttentionInterface.register(NAME, attend)
     AttentionMaskInterface.register(NAME, _no_mask)

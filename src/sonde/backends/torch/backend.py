@@ -8,6 +8,7 @@ import torch
 
 from sonde.backends.base import (
     Cost,
+    FromRun,
     GeneratedToken,
     GenerateRequest,
     Patch,
@@ -16,7 +17,15 @@ from sonde.backends.base import (
 )
 from sonde.backends.torch import scoring
 from sonde.backends.torch.cells import CellPlan, Sources, place, plan_cell
-from sonde.backends.torch.check import check_patches, check_tokens
+from sonde.backends.torch.check import (
+    check_apart,
+    check_ids,
+    check_patches,
+    check_rows,
+    check_sampling,
+    check_sites,
+    check_tokens,
+)
 from sonde.backends.torch.generate import generate
 from sonde.backends.torch.loaded import Loaded
 from sonde.backends.torch.memory import (
@@ -31,11 +40,13 @@ from sonde.backends.torch.memory import (
 from sonde.backends.torch.path import Path, choose_path
 from sonde.backends.torch.sources import CapturedRun, gather, keep
 from sonde.backends.torch.trace import INSIDE, Trace
-from sonde.errors import HookNeverFired
+from sonde.errors import BadRequest, HookNeverFired
 from sonde.prompts import offsets_by_decoding
 from sonde.schema import Hook, ModelDescription, Site, SourceRun
 from sonde.store.source_runs import Contents, Handle, SourceRuns
 
+UNLIMITED = 1_000_000
+"""Tokens, for models that have no longest prompt, such as recurrent ones."""
 KEPT_TRACES = 2
 """Unpatched runs kept for the next call: a sweep needs the clean and the corrupt prompt's."""
 
@@ -71,7 +82,7 @@ class TorchBackend:
             n_layers=len(self._path.layout.sites),
             width=config.hidden_size,
             vocabulary=self._model.get_output_embeddings().weight.shape[0],
-            max_tokens=config.max_position_embeddings,
+            max_tokens=getattr(config, "max_position_embeddings", UNLIMITED),
             hooks=list(self._path.layout.hooks),
             dtype=str(self._model.dtype).removeprefix("torch."),
             device=str(self._model.device),
@@ -131,6 +142,9 @@ class TorchBackend:
         """Run the prompt once and keep its activations under `run`, replacing that run whole."""
         description = self.describe()
         check_tokens(tokens, description)
+        check_sites(hooks, layers, positions, description, len(tokens))
+        if not (hooks and layers and positions):
+            raise BadRequest("nothing to capture: name at least one hook, layer and position")
         size = self._model.dtype.itemsize * description.width
         self._runs.check(run, size * len(hooks) * len(layers) * len(positions))
         held = keep(self._trace(tokens, hooks), hooks, layers, positions)
@@ -172,18 +186,40 @@ class TorchBackend:
         if idle is not None:
             yield idle
         if cells:
-            fits = self._fits(prompt)
-            for chunk in scoring.chunks(cells, len(tokens), fits):
-                began = time.perf_counter()
-                scores = scoring.score_chunk(prompt, rows, chunk, reader)
-                self._learn_rate(chunk, len(tokens), time.perf_counter() - began)
-                yield scores
+            chunks = scoring.chunks(cells, len(tokens), self._fits(prompt))
+            yield from self._run_chunks(prompt, rows, chunks, reader)
+
+    def _run_chunks(
+        self,
+        prompt: scoring.Prompt,
+        rows: Sequence[Row],
+        chunks: Iterable[list[CellPlan]],
+        reader: scoring.Runs,
+    ) -> Iterator[Scores]:
+        """Chunk by chunk. On a GPU the next is prepared while the last one runs."""
+        waiting: scoring.Pending | None = None
+        n_tokens = len(prompt.trace.tokens)
+        for chunk in chunks:
+            began = time.perf_counter()
+            started = scoring.start_chunk(prompt, rows, chunk, reader)
+            if self._model.device.type == "cpu":
+                self._learn_rate(chunk, n_tokens, time.perf_counter() - began)
+                yield started.scores()
+                continue
+            if waiting is not None:
+                yield waiting.scores()
+            waiting = started
+        if waiting is not None:
+            yield waiting.scores()
 
     def cost(self, tokens: Sequence[int], sites: Sequence[Site]) -> Cost:
         """What scoring one patch at each of `sites` would take, without doing it."""
         prompt, _ = self._begin(tokens, [], [0])
         placed = [place(site, 0) for site in sites]
-        planned = [plan_cell(i, [p], prompt.n_layers, len(tokens)) for i, p in enumerate(placed)]
+        planned = [
+            plan_cell(i, [p], prompt.n_layers, len(tokens), local=prompt.local)
+            for i, p in enumerate(placed)
+        ]
         cells = [cell for cell in planned if cell is not None]
         work, bytes_of = self._work(cells, len(tokens)), self._chunk_cost(prompt)
         chunks = list(scoring.chunks(cells, len(tokens), self._fits(prompt)))
@@ -194,9 +230,11 @@ class TorchBackend:
     def generate(self, request: GenerateRequest) -> Iterator[GeneratedToken]:
         """Tokens as they come; closing the iterator stops. Unreached patches raise at the end."""
         description = self.describe()
+        check_sampling(request, description)
         check_tokens(request.tokens, description, room=request.max_tokens)
         beyond = len(request.tokens) + request.max_tokens - 1
         check_patches(request.patches, description, beyond)
+        check_apart(request.patches)
         reader = self._reader(request.patches)
         like = self._model.get_input_embeddings().weight
         sources = gather(request.patches, reader(scoring.run_names(request.patches)), like[:1])
@@ -218,21 +256,28 @@ class TorchBackend:
         """Check everything, then run the prompt: what scoring needs."""
         description = self.describe()
         check_tokens(tokens, description)
+        check_ids(token_ids, description)
+        check_rows(rows, description, len(tokens))
         patches = [patch for row in rows for patch in row.patches]
-        check_patches(patches, description, len(tokens))
         trace = self._trace(tokens, {patch.hook for patch in patches})
         prompt = scoring.Prompt(
             trace,
             description.n_layers,
             self._path.start,
             partial(self._path.head.logprobs, token_ids=token_ids),
+            self._path.local,
         )
         return prompt, self._reader(patches)
 
     def _reader(self, patches: Sequence[Patch]) -> scoring.Runs:
         """Reads runs by handle, so that one dropped or replaced meanwhile is noticed."""
         weights = self._loaded.fingerprint
-        handles = {run: self._runs.find(run, weights=weights) for run in scoring.run_names(patches)}
+        sources = {p.source for p in patches if isinstance(p.source, FromRun)}
+        meant = {source.run: source.generation for source in sources}
+        handles = {
+            run: self._runs.find(run, weights=weights) if n is None else Handle(run, n)
+            for run, n in meant.items()
+        }
 
         def read(names: set[str]) -> Mapping[str, CapturedRun]:
             return {run: self._runs.read(handles[run], weights=weights) for run in names}

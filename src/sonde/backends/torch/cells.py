@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from sonde.backends.base import Patch
+from sonde.backends.torch.rows import index_tensor
 from sonde.backends.torch.writes import Writes
 from sonde.schema import Hook, Site
 
@@ -51,20 +51,25 @@ class Sources:
     def writes(self, rows: Sequence[int], sources: Sequence[int]) -> Writes:
         """The writes of some sources to some rows."""
         device = self.values.device
-        index = torch.tensor(sources, device=device)
+        index = index_tensor(sources, device)
         weight = None if self.weight is None else self.weight.index_select(0, index)
-        where = torch.tensor(rows, device=device)
+        where = index_tensor(rows, device)
         return Writes(where, self.values.index_select(0, index), weight)
 
 
-def plan_cell(row: int, patches: Sequence[Placed], n_layers: int, n_tokens: int) -> CellPlan | None:
-    """Schedule one patched run; None when no patch can reach the last position's logits."""
+def plan_cell(
+    row: int, patches: Sequence[Placed], n_layers: int, n_tokens: int, *, local: bool = True
+) -> CellPlan | None:
+    """Schedule one patched run; None when no patch can reach the last position's logits.
+
+    After attention a layer's positions do not see one another where it is `local`; the recurrent
+    MLPs of some models do mix them.
+    """
     last = n_tokens - 1
     live = [
         patch
         for patch in patches
-        if patch.position == last
-        or patch.layer < (n_layers if patch.inside is None else n_layers - 1)
+        if patch.position == last or patch.layer < n_layers - (local and patch.inside is not None)
     ]
     if not live:
         return None

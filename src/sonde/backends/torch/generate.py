@@ -16,7 +16,7 @@ from transformers import PreTrainedModel
 
 from sonde.backends.base import GeneratedToken, GenerateRequest
 from sonde.backends.torch.attention import KeysValues, Plan, block_size, using
-from sonde.backends.torch.cells import Placed, Sources, place
+from sonde.backends.torch.cells import Placed, Sources, place, plan_cell
 from sonde.backends.torch.layout import Layout, first_tensor
 from sonde.backends.torch.path import Path
 from sonde.backends.torch.rows import padded_rows
@@ -56,7 +56,10 @@ def generate(path: Path, request: GenerateRequest, sources: Sources) -> Iterator
     generator = torch.Generator(device=model.device).manual_seed(request.seed)
     cache, tokens, start = _Cache([]), list(request.tokens), 0
     for _ in range(request.max_tokens):
-        final, cache = _forward(model, layout, tokens, start, cache, placed, sources)
+        if path.name == "packed":
+            final, cache = _forward(model, layout, tokens, start, cache, placed, sources)
+        else:
+            final = _recomputed(path, tokens, placed, sources)
         logits, normaliser = head.distribution(final)
         chosen = _choose(logits[0], request, generator)
         yield _token(logits[0] - normaliser[0], chosen, request)
@@ -64,6 +67,17 @@ def generate(path: Path, request: GenerateRequest, sources: Sources) -> Iterator
             return
         start = len(tokens)
         tokens.append(chosen)
+
+
+def _recomputed(
+    path: Path, tokens: Sequence[int], placed: Sequence[Placed], sources: Sources
+) -> Tensor:
+    """The last token's final residual without a cache: recurrent layers keep none of ours."""
+    here = [patch for patch in placed if patch.position < len(tokens)]
+    cell = plan_cell(0, here, len(path.layout.sites), len(tokens), local=path.local)
+    with torch.inference_mode():
+        trace = path.record([tokens], ())[0]
+        return trace.last()[None] if cell is None else path.start(trace, [cell], sources).final()
 
 
 def _forward(

@@ -20,25 +20,31 @@ from transformers import PreTrainedModel
 from sonde.backends.torch.layout import find_layers
 from sonde.backends.torch.rows import pad_rows
 
-SLICE: Final = {"cpu": 2048, "cuda": 16384}
+SLICE: Final = {"cpu": 2048, "cuda": 65536}
 """Vocabulary entries whose logits exist at a time."""
-ROWS: Final = {"cpu": 256, "cuda": 4096}
+ROWS: Final = {"cpu": 256, "cuda": 2048}
 
 
 class Head:
     """The model after its last layer."""
 
-    def __init__(self, model: PreTrainedModel) -> None:
-        """Build the layerless copy; `model` itself is not touched."""
+    def __init__(self, model: PreTrainedModel, tuple_of: int | None = None) -> None:
+        """Build the layerless copy; `model` itself is not touched.
+
+        Its layers return a tensor, or a tuple of so many values.
+        """
+        self._tuple_of = tuple_of
         unembedding = model.get_output_embeddings()
         self._unembed = _SlicedLinear(unembedding)
         self._vocabulary: int = unembedding.weight.shape[0]
         self._given: Tensor | None = None
         self._shell = _without_layers(model, self._inject, unembedding, self._unembed)
 
-    def _inject(self, _hidden: Tensor, *_args: Any, **_kwargs: Any) -> Tensor:
+    def _inject(self, _hidden: Tensor, *_args: Any, **_kwargs: Any) -> object:
         assert self._given is not None
-        return self._given
+        if self._tuple_of is None:
+            return self._given
+        return (self._given, *[None] * (self._tuple_of - 1))
 
     def logprobs(self, final: Tensor, token_ids: Sequence[int]) -> Tensor:
         """Residuals [n, width] -> log-probabilities of the ids, [n, ids] in float32."""

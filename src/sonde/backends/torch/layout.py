@@ -47,6 +47,8 @@ class Layout:
     hooks: tuple[Hook, ...]
     not_attention: str | None
     """The first layer that is not plain attention, in words; None when all are."""
+    tuple_of: int | None = None
+    """How many values a layer returns, as a tuple; None when it returns the tensor itself."""
 
     @property
     def layers(self) -> list[nn.Module]:
@@ -101,7 +103,7 @@ def find_layout(
     `attention_callers` is filled by the attention function while the probe runs.
     """
     layers = find_layers(model)
-    calls, edges = _watch(model, list(layers), probe)
+    calls, edges, tuple_of = _watch(model, list(layers), probe)
     sites, found, stranger = [], set(HOOKS), None
     for index, layer in enumerate(layers):
         attention = _attention_child(layer, attention_callers)
@@ -110,15 +112,16 @@ def find_layout(
         site, hooks = _read_layer(layer, attention, calls[index], *edges[index])
         sites.append(site)
         found &= hooks
-    return Layout(tuple(sites), tuple(h for h in HOOKS if h in found), stranger)
+    return Layout(tuple(sites), tuple(h for h in HOOKS if h in found), stranger, tuple_of)
 
 
 def _watch(
     model: PreTrainedModel, layers: list[nn.Module], probe: Sequence[int]
-) -> tuple[list[list[_Call]], list[tuple[Tensor, Tensor]]]:
-    """Per layer: its children's calls in order, and its own input and output."""
+) -> tuple[list[list[_Call]], list[tuple[Tensor, Tensor]], int | None]:
+    """Per layer: its children's calls in order, and its own input and output; `tuple_of`."""
     calls: list[list[_Call]] = [[] for _ in layers]
     edges: list[tuple[Tensor, Tensor]] = []
+    sizes: set[int | None] = set()
     handles = []
 
     def note(into: list[_Call], module: nn.Module) -> None:
@@ -134,6 +137,7 @@ def _watch(
         assert received is not None
         assert returned is not None
         edges.append((received, returned))
+        sizes.add(len(output) if isinstance(output, tuple | list) else None)
 
     for index, layer in enumerate(layers):
         for child in layer.children():
@@ -147,7 +151,9 @@ def _watch(
             handle.remove()
     if len(edges) != len(layers):
         raise EngineError(f"{len(edges)} of {len(layers)} decoder layers ran during the probe")
-    return calls, edges
+    if len(sizes) != 1:
+        raise EngineError("its decoder layers do not all return the same number of values")
+    return calls, edges, sizes.pop()
 
 
 def _attention_child(layer: nn.Module, callers: set[int]) -> nn.Module | None:
@@ -175,7 +181,11 @@ def _read_layer(
     mlp = mlps[0]
     hooks.add("mlp_in")
     branch = calls[-1] if calls.index(mlp) >= _index_of(calls, attention) else mlp
+    if _times_called(calls, branch) > 1 and torch.equal(branch.returned, mlp.returned):
+        branch = mlp  # one dropout serves both branches, and in evaluation it does nothing
     middle = _residual_after_attention(calls, x)
+    if any(_times_called(calls, call) > 1 for call in (branch, middle) if call is not None):
+        return LayerSites(layer, None, mlp.module, None), hooks
     if middle is not None and torch.equal(middle.received + branch.returned, y):
         hooks |= {"post_attn", "mlp_out"}
         return LayerSites(layer, middle.module, mlp.module, branch.module), hooks
@@ -187,6 +197,10 @@ def _read_layer(
 
 def _index_of(calls: list[_Call], module: nn.Module | None) -> int:
     return next((i for i, call in enumerate(calls) if call.module is module), -1)
+
+
+def _times_called(calls: list[_Call], call: _Call) -> int:
+    return sum(other.module is call.module for other in calls)
 
 
 def _residual_after_attention(calls: list[_Call], x: Tensor) -> _Call | None:

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 
 from sonde.errors import RequestTooLarge
 
-ROWS: Final = {"cpu": 512, "cuda": 16384}
+ROWS: Final = {"cpu": 512, "cuda": 32768}
 """Rows per chunk that give full speed; more would only delay the first numbers."""
 DEFAULT_BYTES: Final = {"cpu": 2 * 2**30, "cuda": 16 * 2**30}
 

@@ -15,6 +15,7 @@ such a cell is a single row, whose attention is the unpatched run's; its suffix 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,7 +29,7 @@ from sonde.backends.torch.attention import (
 )
 from sonde.backends.torch.cells import CellPlan, Placed, Sources
 from sonde.backends.torch.layout import Layout, first_tensor
-from sonde.backends.torch.rows import padded_rows
+from sonde.backends.torch.rows import index_tensor, padded_rows
 from sonde.backends.torch.segments import Segments
 from sonde.backends.torch.trace import LayerCall, Trace
 from sonde.backends.torch.writes import Writes, applied
@@ -56,6 +57,7 @@ class PackedRun:
         self._device = trace.residuals.device
         self._layer_of = layout.layer_of()
         self._block = block_size(self._device, self._n_tokens)
+        self._joins = np.array([cell.joins for cell in self.cells])
         n_active = self._active(self._n_layers - 1)
         self._segments = Segments(
             [cell.first for cell in self.cells[:n_active]], self._n_tokens,
@@ -63,8 +65,10 @@ class PackedRun:
         )  # fmt: skip
         self._tables: dict[tuple[int, torch.Size], Tensor] = {}
         self._alone: list[tuple[int, int]] = []  # (cell, position) of the rows computed alone
+        self._alone_by_layer: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._by_layer: dict[int, list[tuple[int, Placed]]] = defaultdict(list)
         for index, cell in enumerate(self.cells):
+            self._alone_by_layer[cell.joins - 1] += [(index, p) for p in cell.alone]
             for patch in cell.patches:
                 self._by_layer[patch.layer].append((index, patch))
 
@@ -80,13 +84,13 @@ class PackedRun:
 
     def _active(self, layer: int) -> int:
         """How many cells have their suffix in the batch at `layer`."""
-        return sum(cell.joins <= layer for cell in self.cells)
+        return int(np.searchsorted(self._joins, layer, side="right"))
 
     def _enter(self, layer: int, out: Tensor) -> Tensor:
         """The batch entering `layer`: what was active, what joins, and rows computed alone."""
         before, n_cells = self._active(layer - 1), self._active(layer)
         n_before, n_rows = self._segments.rows_of(before), self._segments.rows_of(n_cells)
-        joined_alone, self._alone = self._alone, self._alone_at(layer)
+        joined_alone, self._alone = self._alone, self._alone_by_layer[layer]
         entering = self._trace.residuals[layer]
         width = entering.shape[-1]
         rows = entering.new_zeros(padded_rows(n_rows + len(self._alone), self._device), width)
@@ -103,14 +107,6 @@ class PackedRun:
             taken = entering.index_select(0, self._index([p for _, p in self._alone]))
             rows[n_rows : n_rows + len(self._alone)] = taken
         return rows
-
-    def _alone_at(self, layer: int) -> list[tuple[int, int]]:
-        return [
-            (index, position)
-            for index, cell in enumerate(self.cells)
-            if cell.alone and cell.joins == layer + 1
-            for position in cell.alone
-        ]
 
     def _write_entering(self, layer: int, rows: Tensor) -> None:
         edits = [(c, p) for c, p in self._by_layer[layer] if p.inside is None]
@@ -155,7 +151,7 @@ class PackedRun:
         batch[: n_cells + n_alone] = rows.index_select(0, picked)
         blocks = [self._segments.last_block(n_cells)] if n_cells else []
         plan = self._plan(layer, blocks, n_cells, n_cells)
-        plan.keys_from = keys
+        plan.keys_from = keys or None
         where = {(cell, last): n_cells + k for k, (cell, _) in enumerate(self._alone)}
         where |= {(cell, last): cell for cell in range(n_cells)}
         out = rows.new_empty(len(self.cells), rows.shape[-1])
@@ -224,6 +220,7 @@ class PackedRun:
         site = self._layout.sites[layer]
         compiled = self._compiled is not None and not writes and not plan.only_keys
         run = self._compiled[layer] if compiled and self._compiled is not None else site.layer
+        plan.layer = layer
         with using(plan), applied(site, writes):
             out = first_tensor(run(rows.unsqueeze(0), *call.args, **call.kwargs))
         assert out is not None
@@ -243,7 +240,7 @@ class PackedRun:
         return torch.cat([full[:n_rows], table.index_select(0, self._index(rest))])
 
     def _index(self, values: Sequence[int]) -> Tensor:
-        return torch.tensor(values, dtype=torch.int64, device=self._device)
+        return index_tensor(values, self._device)
 
     def _range(self, start: int, count: int) -> Tensor:
         return torch.arange(start, start + count, device=self._device)

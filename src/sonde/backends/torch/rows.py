@@ -4,13 +4,21 @@ A CPU matrix product picks its kernel by the number of rows, and kernels add in 
 44 of 48 trials differed. With the count rounded up to a multiple of 16, none did.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 ROW_MULTIPLE: Final = {"cpu": 16, "cuda": 128}
 """On CUDA the multiple is a tile of the matrix product, for speed; bits there are measured."""
+
+
+def index_tensor(values: Sequence[int] | NDArray[np.int64], device: torch.device) -> Tensor:
+    """Integers on the device, without waiting for what it is doing."""
+    return torch.as_tensor(values, dtype=torch.int64).to(device, non_blocking=True)
 
 
 def padded(n: int, multiple: int) -> int:

@@ -44,6 +44,8 @@ class Prompt:
     start: Callable[[Trace, Sequence[CellPlan], Sources], Run]
     grade: Callable[[Tensor], Tensor]
     """Final residuals [n, width] -> log-probabilities [n, ids]."""
+    local: bool = True
+    """See `plan_cell`."""
 
 
 SETTLE_ROWS = 4096
@@ -83,7 +85,7 @@ def _cell(index: int, row: Row, prompt: Prompt) -> CellPlan | None:
     n_tokens = len(prompt.trace.tokens)
     if not placed:
         return CellPlan(index, (), 0, 0, ())
-    return plan_cell(index, placed, prompt.n_layers, n_tokens)
+    return plan_cell(index, placed, prompt.n_layers, n_tokens, local=prompt.local)
 
 
 def chunks(cells: Sequence[CellPlan], n_tokens: int, fits: Fits) -> Iterator[list[CellPlan]]:
@@ -101,7 +103,20 @@ def chunks(cells: Sequence[CellPlan], n_tokens: int, fits: Fits) -> Iterator[lis
         yield chunk
 
 
-def score_chunk(prompt: Prompt, rows: Sequence[Row], chunk: list[CellPlan], runs: Runs) -> Scores:
+@dataclass(frozen=True)
+class Pending:
+    """A chunk that has been started; on a GPU it may still be running."""
+
+    rows: tuple[int, ...]
+    logprobs: Tensor
+
+    def scores(self) -> Scores:
+        """Wait for it."""
+        values = self.logprobs.double().cpu().numpy()
+        return Scores(self.rows, values, computed=len(self.rows))
+
+
+def start_chunk(prompt: Prompt, rows: Sequence[Row], chunk: list[CellPlan], runs: Runs) -> Pending:
     """Run one chunk and grade it."""
     patches = [patch for cell in chunk for patch in rows[cell.row].patches]
     trace = prompt.trace
@@ -113,11 +128,7 @@ def score_chunk(prompt: Prompt, rows: Sequence[Row], chunk: list[CellPlan], runs
     with torch.inference_mode():
         run = prompt.start(trace, _renumbered(chunk, rows), sources)
         logprobs = prompt.grade(run.final())
-    return Scores(
-        tuple(cell.row for cell in run.cells),
-        logprobs.double().cpu().numpy(),
-        computed=len(run.cells),
-    )
+    return Pending(tuple(cell.row for cell in run.cells), logprobs)
 
 
 def _renumbered(chunk: list[CellPlan], rows: Sequence[Row]) -> list[CellPlan]:

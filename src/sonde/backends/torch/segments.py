@@ -13,7 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sonde.backends.torch.attention import QueryBlock
+from sonde.backends.torch.attention import QueryBlock, Ragged
+from sonde.backends.torch.rows import index_tensor
 
 Ints = NDArray[np.int64]
 
@@ -94,6 +95,8 @@ class Segments:
         position = np.arange(self.n_rows) - self.offset[cell] + self.first[cell]
         self.positions = self._tensor(position)
         self._blocks = [self._block(index) for index in range(-(-n_tokens // block))]
+        if device.type == "cuda":
+            self._key_rows = self._all_key_rows()
 
     def row(self, cell: int, position: int) -> int:
         """The packed row of a cell's position."""
@@ -123,6 +126,7 @@ class Segments:
             lambda heads: block.keys.first(n, heads),
             lambda heads: block.slots.first(n_rows, heads),
             None if len(self._blocks) == 1 else block.rows[:n_rows],
+            self._ragged(n, self.offset[: n + 1]) if len(self._blocks) == 1 else None,
         )
 
     def last_block(self, n_cells: int) -> QueryBlock:
@@ -142,6 +146,7 @@ class Segments:
             lambda heads: block.keys.first(n_cells, heads),
             lambda heads: Slots(cells, slots, self._size).first(n_cells, heads),
             None,
+            self._ragged(n_cells, np.arange(n_cells + 1)),
         )
 
     def _block(self, index: int) -> _Block:
@@ -165,8 +170,24 @@ class Segments:
             np.concatenate([[0], np.cumsum(has.sum(1))]),
         )
 
+    def _ragged(self, n_cells: int, queries: Ints) -> Ragged | None:
+        """The first cells' suffixes for fused attention; `queries` are their ends."""
+        if self.device.type != "cuda":
+            return None
+        keys = torch.arange(n_cells + 1, device=self.device, dtype=torch.int32) * self.n_tokens
+        ends = self._tensor(queries).to(torch.int32)
+        rows = self._key_rows[: n_cells * self.n_tokens]
+        return Ragged(rows, ends, keys, 0, int(queries[-1]), self.n_tokens)
+
+    def _all_key_rows(self) -> Tensor:
+        """Each cell's keys at positions 0 … T−1, as rows of [prefix ‖ packed rows]."""
+        keys = np.arange(self.n_tokens)
+        first, offset = self.first[:, None], self.offset[:-1, None]
+        rows = np.where(keys >= first, self._n_prefix + offset + keys - first, keys)
+        return self._tensor(rows.reshape(-1))
+
     def _tensor(self, values: Ints) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.int64)).to(self.device)
+        return index_tensor(np.ascontiguousarray(values), self.device)
 
 
 def whole_prompts(
@@ -185,6 +206,8 @@ def _whole_block(start: int, index: int, size: int, device: torch.device) -> Que
     rows = start + torch.arange(index * size, (index + 1) * size, device=device)
     keys = start + torch.arange((index + 1) * size, device=device)
     slots = Slots(torch.zeros_like(rows), rows - start - index * size, size)
+    ends = torch.tensor([0, size], dtype=torch.int32).to(device, non_blocking=True)
+    ragged = Ragged(rows, ends, ends, start, size, size) if device.type == "cuda" else None
     return QueryBlock(
         index,
         size,
@@ -194,4 +217,5 @@ def _whole_block(start: int, index: int, size: int, device: torch.device) -> Que
         lambda heads: ByHead(keys[None]).first(1, heads),
         lambda heads: slots.first(size, heads),
         rows,
+        ragged,
     )

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 
 from sonde.backends.torch.attention import KeysValues, Plan, block_size, using
 from sonde.backends.torch.layout import LayerSites, Layout, first_tensor, received_tensor
-from sonde.backends.torch.rows import padded
+from sonde.backends.torch.rows import padded, padded_rows
 from sonde.backends.torch.segments import whole_prompts
 from sonde.errors import HookNeverFired
 from sonde.schema import Hook
@@ -89,14 +89,15 @@ def record(
     inside = [hook for hook in INSIDE if hook in set(hooks)]
     blocks = [block_size(device, len(tokens)) for tokens in prompts]
     sizes = [padded(len(t), block) for t, block in zip(prompts, blocks, strict=True)]
+    n_rows = padded_rows(sum(sizes), device)
     plan = Plan(
-        layout.layer_of(), whole_prompts(sizes, blocks, device), sum(sizes), None,
+        layout.layer_of(), whole_prompts(sizes, blocks, device), n_rows, None,
         record=True, outputs={} if inside else None,
     )  # fmt: skip
     edges: list[Tensor] = []
     calls: list[LayerCall] = []
     kept: dict[Hook, list[Tensor]] = {hook: [] for hook in inside}
-    ids, positions = _laid_out(prompts, sizes, device)
+    ids, positions = _laid_out(prompts, sizes, n_rows, device)
     with ExitStack() as stack, using(plan), torch.inference_mode():
         watch(stack, layout, edges, calls, kept)
         finish(
@@ -141,7 +142,7 @@ def finish(run: Callable[[], object], kept: dict[Hook, list[Tensor]], n_layers: 
 
 
 def _laid_out(
-    prompts: Sequence[Sequence[int]], sizes: Sequence[int], device: torch.device
+    prompts: Sequence[Sequence[int]], sizes: Sequence[int], n_rows: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:
     """Token ids and positions of prompts laid end to end, each padded to its size."""
     ids: list[int] = []
@@ -149,6 +150,8 @@ def _laid_out(
     for tokens, size in zip(prompts, sizes, strict=True):
         ids += [*tokens, *[tokens[-1]] * (size - len(tokens))]
         positions += [min(i, len(tokens) - 1) for i in range(size)]
+    ids += [ids[-1]] * (n_rows - len(ids))
+    positions += [0] * (n_rows - len(positions))
     return torch.tensor([ids], device=device), torch.tensor([positions], device=device)
 
 

@@ -41,6 +41,8 @@ def _record_one(
     model: PreTrainedModel, layout: Layout, tokens: Sequence[int], inside: list[Hook]
 ) -> Trace:
     n, n_rows = len(tokens), padded(len(tokens), 16)
+    longest = getattr(model.config.get_text_config(), "max_position_embeddings", n_rows)
+    n_rows = min(n_rows, longest)
     ids = torch.tensor([[*tokens, *[tokens[-1]] * (n_rows - n)]] * BATCH, device=model.device)
     edges: list[Tensor] = []
     calls: list[LayerCall] = []

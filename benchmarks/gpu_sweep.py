@@ -1,0 +1,225 @@
+"""Sweeps of an 8B-shaped Llama on one GPU: against a hook loop, and against the GEMM rate.
+
+Random weights in the shape of an 8B Llama. For each prompt length: the packed sweep, an ordinary
+one-forward-per-cell hook loop (a sample of cells, extrapolated), and the share of the measured
+matrix-product rate that the needed operations reach. Prints one JSON object.
+
+    python benchmarks/gpu_sweep.py --tokens 64 16 --compile
+"""
+
+import argparse
+import cProfile
+import json
+import pstats
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from sonde.backends.base import FromRun, Patch, Row
+from sonde.backends.torch import memory, rows
+from sonde.backends.torch.backend import TorchBackend
+from sonde.backends.torch.loaded import Loaded
+
+
+def build(dtype: torch.dtype, layers: int) -> LlamaForCausalLM:
+    """An 8B-shaped Llama with random weights, on the GPU."""
+    config = LlamaConfig(
+        hidden_size=4096, intermediate_size=14336, num_hidden_layers=layers,
+        num_attention_heads=32, num_key_value_heads=8, vocab_size=128256,
+        max_position_embeddings=8192, tie_word_embeddings=False,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    with torch.device("cuda"):
+        torch.set_default_dtype(dtype)
+        model = LlamaForCausalLM(config)
+        torch.set_default_dtype(torch.float32)
+    return model.eval().requires_grad_(False)
+
+
+def seconds(run: Callable[[], object], repeats: int = 3) -> float:
+    """Median time of a call, the device idle before and after."""
+    times = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        run()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - began)
+    return sorted(times)[len(times) // 2]
+
+
+def gemm_rate(dtype: torch.dtype) -> float:
+    """Operations per second of large matrix products on random data."""
+    best = 0.0
+    for m, k, n in ((8192, 8192, 8192), (16384, 4096, 14336), (16384, 14336, 4096)):
+        a = torch.randn(m, k, device="cuda", dtype=dtype)
+        b = torch.randn(n, k, device="cuda", dtype=dtype)
+        for _ in range(3):
+            torch.nn.functional.linear(a, b)
+        took = seconds(partial(_products, a, b))
+        best = max(best, 20 * m * k * n / took)
+    return best
+
+
+def _products(a: torch.Tensor, b: torch.Tensor) -> None:
+    for _ in range(10):
+        torch.nn.functional.linear(a, b)
+
+
+def needed_flops(config: LlamaConfig, n_tokens: int) -> float:
+    """Operations of the cells at `post_block`: full rows below the last layer, one query in it."""
+    d, ff, kv = config.hidden_size, config.intermediate_size, 1024
+    row = 2 * (2 * d * d + 2 * d * kv + 3 * d * ff)
+    keys = 2 * (2 * d * kv)
+    depth, rows = config.num_hidden_layers, n_tokens * (n_tokens + 1) // 2
+    middle = sum(depth - 2 - layer for layer in range(depth - 1)) * rows * row
+    last = (depth - 1) * (rows * keys + n_tokens * (row - keys))
+    head = ((depth - 1) * n_tokens + 1) * 2 * d * config.vocab_size
+    return float(middle + last + head)
+
+
+def sweep_rows(layers: int, n_tokens: int) -> list[Row]:
+    """One row per (layer, position), patched from the run named `clean`."""
+    return [
+        Row((Patch("post_block", layer, position, FromRun("clean", (position,))),))
+        for layer in range(layers)
+        for position in range(n_tokens)
+    ]
+
+
+def hook_loop(model: LlamaForCausalLM, tokens: list[int], sample: int) -> float:
+    """Seconds per cell of the usual loop: one hooked forward pass per cell."""
+    ids = torch.tensor([tokens], device="cuda")
+    value = torch.randn(model.config.hidden_size, device="cuda", dtype=model.dtype)
+    model.set_attn_implementation("sdpa")
+
+    def cell(layer: int, position: int) -> bool:
+        def write(_m: Any, _a: Any, out: torch.Tensor) -> torch.Tensor:
+            out = out.clone()
+            out[:, position] = value
+            return out
+
+        handle = model.model.layers[layer].register_forward_hook(write)
+        model(input_ids=ids, use_cache=False, logits_to_keep=1).logits.log_softmax(-1)
+        handle.remove()
+        return True
+
+    with torch.inference_mode():
+        cell(0, 0)
+        took = seconds(lambda: all(cell(i % 32, i % len(tokens)) for i in range(sample)), 1)
+    model.set_attn_implementation("sonde")
+    return took / sample
+
+
+def measure(
+    backend: TorchBackend, model: LlamaForCausalLM, n_tokens: int, rate: float
+) -> dict[str, float]:
+    """All numbers for one prompt length."""
+    generator = torch.Generator().manual_seed(n_tokens)
+    clean, corrupt = torch.randint(0, 128256, (2, n_tokens), generator=generator).tolist()
+    depth = model.config.num_hidden_layers
+    grid = sweep_rows(depth, n_tokens)
+
+    def run() -> None:
+        backend._traces.clear()
+        backend.prepare([clean, corrupt], ["post_block"])
+        backend.capture("clean", clean, ["post_block"], range(depth), range(n_tokens))
+        for _ in backend.score(corrupt, grid, [1, 2]):
+            pass
+
+    def cells() -> None:
+        for _ in backend.score(corrupt, grid, [1, 2]):
+            pass
+
+    run()
+    run()
+    whole, only = seconds(run), seconds(cells)
+    loop = hook_loop(model, corrupt, 24)
+    flops = needed_flops(model.config, n_tokens)
+    return {
+        "tokens": n_tokens, "cells": len(grid), "sweep_s": whole, "cells_s": only,
+        "hook_loop_s": loop * len(grid), "times_faster": loop * len(grid) / whole,
+        "needed_tflop": flops / 1e12, "share_of_gemm": flops / whole / rate,
+        "share_of_gemm_cells": flops / only / rate,
+    }  # fmt: skip
+
+
+def noise(backend: TorchBackend, n_tokens: int) -> float:
+    """Largest difference of an unpatched row among patched rows from the baseline alone."""
+    tokens = torch.randint(0, 128256, (n_tokens,)).tolist()
+    backend.capture("clean", tokens[::-1], ["post_block"], range(32), range(n_tokens))
+    grid = [Row(computed=True), *sweep_rows(32, n_tokens)]
+    alone = next(iter(backend.score(tokens, [Row()], [1, 2]))).logprobs[0]
+    for scores in backend.score(tokens, grid, [1, 2]):
+        if 0 in scores.rows:
+            return float(abs(scores.logprobs[scores.rows.index(0)] - alone).max())
+    return float("nan")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tokens", type=int, nargs="+", default=[64, 16])
+    parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--fixed", type=int, help="pad every batch to exactly so many rows")
+    parser.add_argument("--rows", type=int, help="rows per chunk")
+    parser.add_argument("--profile", action="store_true")
+    options = parser.parse_args()
+    dtype = getattr(torch, options.dtype)
+    if options.rows:
+        memory.ROWS["cuda"] = options.rows
+    if options.fixed:
+        rows.ROW_MULTIPLE["cuda"] = memory.ROWS["cuda"] = options.fixed
+    model = build(dtype, 32)
+    rate = gemm_rate(dtype)
+    loaded = Loaded("llama-8b-shaped", model, None, "random", options.dtype, "cuda")
+    began = time.perf_counter()
+    backend = TorchBackend(loaded, compile_layers=options.compile, memory_budget=60 * 2**30)
+    out: dict[str, Any] = {
+        "device": torch.cuda.get_device_name(), "torch": torch.__version__,
+        "dtype": options.dtype, "compiled": options.compile, "fixed_rows": options.fixed,
+        "chunk_rows": memory.ROWS["cuda"],
+        "gemm_tflops": rate / 1e12, "load_s": time.perf_counter() - began,
+        "exact": backend.describe().exact,
+        "lengths": [measure(backend, model, n, rate) for n in options.tokens],
+        "noise_floor": noise(backend, 16),
+        "peak_gib": torch.cuda.max_memory_allocated() / 2**30,
+    }  # fmt: skip
+    print(json.dumps(out, indent=1))
+    if options.profile:
+        for n_tokens in options.tokens:
+            _profile(backend, n_tokens)
+
+
+def _profile(backend: TorchBackend, n_tokens: int) -> None:
+    from torch.profiler import ProfilerActivity, profile
+
+    generator = torch.Generator().manual_seed(n_tokens)
+    clean, corrupt = torch.randint(0, 128256, (2, n_tokens), generator=generator).tolist()
+    backend.capture("clean", clean, ["post_block"], range(32), range(n_tokens))
+    grid = sweep_rows(32, n_tokens)
+    for _ in backend.score(corrupt, grid, [1, 2]):
+        pass
+    seen_by_python = cProfile.Profile()
+    seen_by_python.enable()
+    for _ in backend.score(corrupt, grid, [1, 2]):
+        pass
+    seen_by_python.disable()
+    pstats.Stats(seen_by_python).sort_stats("tottime").print_stats(25)
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+        for _ in backend.score(corrupt, grid, [1, 2]):
+            pass
+    print(
+        seen.key_averages().table(
+            sort_by="self_cuda_time_total", row_limit=22, max_name_column_width=70
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

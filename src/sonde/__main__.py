@@ -1,0 +1,5 @@
+"""`python -m sonde` is `sonde`."""
+
+from sonde.cli.main import main
+
+main()

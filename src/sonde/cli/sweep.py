@@ -1,0 +1,194 @@
+"""`sonde sweep`: patch every site of a grid and draw what came out."""
+
+import os
+import shutil
+import sys
+from typing import Any, Literal, get_args
+
+import click
+
+from sonde.cli.loading import load_model, placing
+from sonde.cli.question import METRICS, question
+from sonde.errors import BadRequest
+from sonde.prompts import PAIRS
+from sonde.results import Sweep
+from sonde.schema import HOOKS, Estimate, Pairing
+
+EXAMPLES = """\b
+Examples:
+  sonde sweep --pair eiffel
+  sonde sweep --clean "The Eiffel Tower is in the city of" \\
+      --corrupt "The Colosseum is in the city of" --answer " Paris" \\
+      --hooks post_block,mlp_out --layers 0:30:2 --positions span:Colosseum
+  sonde sweep --pair ioi --hooks all --metric recovered --save ioi.html
+"""
+
+
+@click.command(
+    "sweep", epilog=EXAMPLES, short_help="Find which sites of a model carry a behaviour."
+)
+@click.option("--pair", metavar="NAME", help=f"A demo pair of prompts: {', '.join(PAIRS)}.")
+@click.option("--clean", metavar="TEXT", help="The prompt whose activations are patched in.")
+@click.option("--corrupt", metavar="TEXT", help="The prompt that is patched.")
+@click.option("--answer", metavar="TEXT", help="The token that is graded: --answer ' Paris'.")
+@click.option("--answer-token-id", type=int, metavar="ID", help="The same by its id.")
+@click.option("--foil", metavar="TEXT", help="The answer's rival, for the metric logit_diff.")
+@click.option("--foil-token-id", type=int, metavar="ID", help="The same by its id.")
+@click.option(
+    "--hooks",
+    multiple=True,
+    default=["post_block"],
+    metavar="HOOKS",
+    help=f"Where in a block: {', '.join(HOOKS)}; several with commas, or all. Without it, "
+    "post_block.",
+)
+@click.option(
+    "--layers",
+    default="all",
+    metavar="LAYERS",
+    help="0:30:2, as in Python, or 0,5,7. Without it, all.",
+)
+@click.option(
+    "--positions",
+    multiple=True,
+    default=["all"],
+    metavar="POSITIONS",
+    help="Tokens of the corrupt prompt: 0,3,5 or span:TEXT (span:TEXT#1 is its second "
+    "occurrence), or both with commas, or all. Repeat it for spans with commas inside. "
+    "Without it, all.",
+)
+@click.option(
+    "--metric",
+    multiple=True,
+    default=["logprob"],
+    metavar="METRIC",
+    help=f"{', '.join(METRICS)}. Repeat it for more: the first is drawn, --json and --save "
+    "have all. Without it, logprob.",
+)
+@click.option(
+    "--alpha",
+    default="1",
+    metavar="NUMBER",
+    help="How much of the source is taken: 0 is none; 1, without it, is all.",
+)
+@click.option("--mask", metavar="DIMENSIONS", help="Patch these dimensions only: 0,1,2 or 0:64.")
+@click.option(
+    "--ablate",
+    type=click.Choice(["zeros"]),
+    help="Patch zeros in, instead of --clean's activations.",
+)
+@click.option(
+    "--pairing",
+    type=click.Choice(get_args(Pairing)),
+    help="Which clean token goes to which corrupt one where the prompts differ in length.",
+)
+@click.option(
+    "--source-positions",
+    multiple=True,
+    metavar="POSITIONS",
+    help="The clean tokens one by one, in the order of --positions; written like those.",
+)
+@click.option(
+    "--model",
+    default="smollm2",
+    metavar="NAME",
+    help="An alias, a Hugging Face id, a directory or a .gguf file (see `sonde models`). "
+    "Without it, smollm2.",
+)
+@placing
+@click.option("--memory-budget", metavar="SIZE", help="For the sweep's own work: 512MiB, 2GiB.")
+@click.option("--estimate", is_flag=True, help="Say what it would cost, and stop.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of the heatmap.")
+@click.option(
+    "--save",
+    multiple=True,
+    metavar="FILE",
+    help="Also write a .png, .svg, .html, .json or .csv. Repeat it for more.",
+)
+def command(
+    *,
+    model: str,
+    dtype: str | None,
+    device: str | None,
+    memory_budget: str | None,
+    estimate: bool,
+    as_json: bool,
+    save: tuple[str, ...],
+    **asked: Any,
+) -> None:
+    """Patch one prompt's activations into another, site by site, and draw what each does.
+
+    Every cell of the heatmap is one run of the corrupt prompt in which one activation, at one layer
+    and one token, was replaced by the clean prompt's. Where the answer comes back, that site
+    carries it.
+    """
+    from sonde.cli import parse
+    from sonde.cli.progress import progress
+    from sonde.results import files
+
+    wanted = question(asked)
+    budget = None if memory_budget is None else parse.size("--memory-budget", memory_budget)
+    if estimate and save:
+        raise BadRequest("--estimate runs no sweep, so there is nothing to --save: leave one out")
+    targets = [files.check(path) for path in save]
+    with progress(f"loading {model}") as shown:
+        loaded = load_model(model, shown, dtype=dtype, device=device, memory_budget=budget)
+        request = wanted.request(loaded)
+        shown.now("running the prompts")
+        result = loaded.estimate(request) if estimate else loaded.run(request, on_event=shown.event)
+    if isinstance(result, Estimate):
+        click.echo(result.model_dump_json(indent=1) if as_json else estimate_text(result))
+        return
+    show(result, as_json=as_json)
+    for target in targets:
+        click.echo(f"saved {result.save(target)}", err=True)
+
+
+def show(sweep: Sweep, *, as_json: bool) -> None:
+    """The result on stdout."""
+    if as_json:
+        click.echo(sweep.to_json(), nl=False)
+        return
+    from sonde.results.pen import wants_color
+    from sonde.results.terminal import render
+
+    color = wants_color(sys.stdout)
+    text = render(
+        sweep,
+        width=shutil.get_terminal_size().columns,
+        color=color,
+        theme=background(),
+        truecolor=knows_all_colors(),
+    )
+    click.echo(text, color=color)
+
+
+def background() -> Literal["light", "dark"]:
+    """The terminal's background, as far as it tells: `COLORFGBG=0;15` is black on white."""
+    return "light" if os.environ.get("COLORFGBG", "").endswith((";7", ";15")) else "dark"
+
+
+def knows_all_colors() -> bool:
+    """Whether the terminal has more than 256 colours: nearly all have, few say so."""
+    if os.environ.get("COLORTERM") in ("truecolor", "24bit"):
+        return True
+    in_screen, console = "STY" in os.environ, os.environ.get("TERM") == "linux"
+    return not (in_screen or console or os.environ.get("TERM_PROGRAM") == "Apple_Terminal")
+
+
+def estimate_text(cost: Estimate) -> str:
+    """What a sweep would cost, for people."""
+    from sonde.results import numbers
+
+    known = cost.cells - cost.computed_cells
+    cells = numbers.count(cost.cells, "cell")
+    memory = f"{numbers.size(cost.working_bytes)} beside the weights"
+    if cost.source_bytes:
+        memory += f", and {numbers.size(cost.source_bytes)} for the clean prompt's activations"
+    return "\n".join(
+        [
+            f"cells   {cells}" + (f"; {known:,} cannot differ from the baseline" if known else ""),
+            f"time    about {numbers.duration(cost.seconds)}",
+            f"memory  {memory}",
+        ]
+    )
