@@ -20,7 +20,6 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from sonde.backends.base import FromRun, Patch, Row
-from sonde.backends.torch import memory, rows
 from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.torch.loaded import Loaded
 
@@ -166,24 +165,23 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, nargs="+", default=[64, 16])
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--fixed", type=int, help="pad every batch to exactly so many rows")
-    parser.add_argument("--rows", type=int, help="rows per chunk")
+    parser.add_argument("--fixed-rows", action="store_true", help="batches of one shape")
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     dtype = getattr(torch, options.dtype)
-    if options.rows:
-        memory.ROWS["cuda"] = options.rows
-    if options.fixed:
-        rows.ROW_MULTIPLE["cuda"] = memory.ROWS["cuda"] = options.fixed
     model = build(dtype, 32)
     rate = gemm_rate(dtype)
     loaded = Loaded("llama-8b-shaped", model, None, "random", options.dtype, "cuda")
     began = time.perf_counter()
-    backend = TorchBackend(loaded, compile_layers=options.compile, memory_budget=60 * 2**30)
+    backend = TorchBackend(
+        loaded,
+        compile_layers=options.compile,
+        fixed_rows=options.fixed_rows,
+        memory_budget=60 * 2**30,
+    )
     out: dict[str, Any] = {
         "device": torch.cuda.get_device_name(), "torch": torch.__version__,
-        "dtype": options.dtype, "compiled": options.compile, "fixed_rows": options.fixed,
-        "chunk_rows": memory.ROWS["cuda"],
+        "dtype": options.dtype, "compiled": options.compile, "fixed_rows": options.fixed_rows,
         "gemm_tflops": rate / 1e12, "load_s": time.perf_counter() - began,
         "exact": backend.describe().exact,
         "lengths": [measure(backend, model, n, rate) for n in options.tokens],

@@ -51,10 +51,11 @@ def test_a_pace_says_how_many_how_fast_and_how_long() -> None:
 def test_cells_that_need_no_work_promise_nothing_about_those_that_do() -> None:
     clock = Clock()
     pace = Pace(100, clock)
+    clock.now = 2.0
     for _ in range(50):
         pace.cell()
     assert str(pace) == "50 of 100 cells"
-    clock.now = 1.0
+    clock.now = 3.0
     for _ in range(25):
         pace.cell()
     assert str(pace) == "75 of 100 cells, 25.0 cells/s, 1 s left"
@@ -131,11 +132,12 @@ def test_a_bar_shows_the_cells_and_leaves_no_trace_but_its_lines() -> None:
         bar.say("loading [b]x")
         bar.say("loaded [b]x \x1b[2J")
         bar.event(start(4))
+        bar.event(CELL)
         clock.now = 2.0
         bar.event(CELL)
         text = shown(bar, console)
         assert "patching" in text
-        assert "1 of 4 cells, 0.500 cells/s, 6 s left" in text
+        assert "2 of 4 cells, 0.500 cells/s, 4 s left" in text
     text = shown(bar, console)
     assert text.count("loaded [b]x \\x1b[2J") == 1
     assert "\x1b[2J" not in text
@@ -145,10 +147,11 @@ def test_a_bar_has_counted_the_last_cell_of_a_burst() -> None:
     clock, console = Clock(), terminal()
     with Bar("loading", console, clock) as bar:
         bar.event(start(1000))
-        clock.now = 1.0
-        for _ in range(500):
-            bar.event(CELL)
-        assert "500 of 1,000 cells, 500 cells/s, 1 s left" in shown(bar, console)
+        for seconds in (1.0, 2.0):
+            clock.now = seconds
+            for _ in range(250):
+                bar.event(CELL)
+        assert "500 of 1,000 cells, 250 cells/s, 2 s left" in shown(bar, console)
 
 
 @pytest.mark.parametrize(

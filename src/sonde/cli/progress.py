@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Clock = Callable[[], float]
 
 LINE_SECONDS = 1.0
-FREE_SECONDS = 0.05
+BURST_SECONDS = 0.05
 
 
 class Progress(Protocol):
@@ -55,20 +55,21 @@ def progress(doing: str) -> Progress:
 class Pace:
     """How many cells are done, how fast, and how long the rest will take.
 
-    Cells that need no work all come at once, before the first that does: they would make it seem
-    that the rest takes no time either.
+    The first burst of cells says how many are done and nothing else: as a rule it is the cells that
+    need no work, and they would make it seem that the rest takes no time either.
     """
 
     def __init__(self, total: int, clock: Clock) -> None:
         self.total, self.done, self._free = total, 0, 0
-        self._clock, self._began = clock, clock()
-        self._last = self._began
+        self._clock = clock
+        self._last = self._began = clock()
 
     def cell(self) -> None:
         """Another one is done."""
-        self.done, self._last = self.done + 1, self._clock()
-        if self._last - self._began < FREE_SECONDS:
-            self._free += 1
+        now = self._clock()
+        if self.done == 0 or (self.done == self._free and now - self._last < BURST_SECONDS):
+            self._free, self._began = self._free + 1, now
+        self.done, self._last = self.done + 1, now
 
     def __str__(self) -> str:
         """135 of 270 cells, 35.2 cells/s, 4 s left."""

@@ -75,7 +75,7 @@ class Reference:
         layers = self.parts.layers_of(self.model)
         with ExitStack() as stack:
             in_order = sorted(edits.items(), key=lambda entry: HOOKS.index(entry[0][1]))
-            for (layer, hook), placed in in_order:  # what enters a layer is edited before it is read
+            for (layer, hook), placed in in_order:  # edit what enters a layer before reading it
                 stack.enter_context(_editing(layers[layer], self.parts, hook, placed))
             return self._run([list(tokens)] * len(cells))[:, -1].log_softmax(-1)
 

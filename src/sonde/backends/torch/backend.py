@@ -30,7 +30,6 @@ from sonde.backends.torch.generate import generate
 from sonde.backends.torch.loaded import Loaded
 from sonde.backends.torch.memory import (
     DEFAULT_BYTES,
-    ROWS,
     ChunkBytes,
     largest_chunk,
     measure,
@@ -61,11 +60,14 @@ class TorchBackend:
         memory_budget: int | None = None,
         source_budget: int = 2 * 2**30,
         compile_layers: bool = False,
+        fixed_rows: bool = False,
     ) -> None:
         """`memory_budget` bounds a sweep's working memory, `source_budget` the stored runs."""
         self._loaded = loaded
         self._model = loaded.model
-        self._path: Path = choose_path(loaded.model, compile_layers=compile_layers)
+        self._path: Path = choose_path(
+            loaded.model, compile_layers=compile_layers, fixed_rows=fixed_rows
+        )
         self._runs: SourceRuns[CapturedRun] = SourceRuns(source_budget, setting="source_budget")
         self._budget = memory_budget or DEFAULT_BYTES[self._model.device.type]
         self._traces: dict[tuple[int, ...], Trace] = {}
@@ -286,12 +288,11 @@ class TorchBackend:
 
     def _fits(self, prompt: scoring.Prompt) -> scoring.Fits:
         held = self._held()
-        device, n_tokens = self._model.device, len(prompt.trace.tokens)
+        most, n_tokens = self._path.shape.most, len(prompt.trace.tokens)
         layer = self._path.layout.sites[0].layer
-        if held + 2 * ROWS[device.type] * rough_row_bytes(layer) < self._budget:
-            most = ROWS[device.type]
+        if held + 2 * most * rough_row_bytes(layer) < self._budget:
             return lambda _cells, rows: rows <= most
-        return largest_chunk(self._chunk_cost(prompt), self._budget, held, device, n_tokens)
+        return largest_chunk(self._chunk_cost(prompt), self._budget, held, most, n_tokens)
 
     def _chunk_cost(self, prompt: scoring.Prompt) -> ChunkBytes:
         n_tokens = len(prompt.trace.tokens)

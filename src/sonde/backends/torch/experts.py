@@ -15,6 +15,7 @@ from transformers.integrations.moe import ExpertsInterface
 from sonde.backends.torch.rows import pad_rows
 
 NAME: Final = "sonde"
+ROWS: Final = 16
 
 
 def padded_experts(
@@ -29,7 +30,7 @@ def padded_experts(
         if not 0 <= expert < experts.num_experts:
             continue
         slots = (flat == expert).nonzero().flatten()
-        given = pad_rows(hidden[slots // k])
+        given = pad_rows(hidden[slots // k], ROWS)
         outputs[slots] = _one_expert(experts, expert, given)[: len(slots)]
     weighted = outputs.view(rows, k, -1) * weights.unsqueeze(-1)
     return weighted.sum(1).to(hidden.dtype)

@@ -12,14 +12,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from sonde.backends.base import GeneratedToken, GenerateRequest
 from sonde.backends.torch.attention import KeysValues, Plan, block_size, using
 from sonde.backends.torch.cells import Placed, Sources, place, plan_cell
 from sonde.backends.torch.layout import Layout, first_tensor
 from sonde.backends.torch.path import Path
-from sonde.backends.torch.rows import padded_rows
 from sonde.backends.torch.segments import Segments
 from sonde.backends.torch.writes import Writes, applied, write_entering
 from sonde.schema import Hook
@@ -51,16 +49,15 @@ class _Last(Exception):
 
 def generate(path: Path, request: GenerateRequest, sources: Sources) -> Iterator[GeneratedToken]:
     """Tokens one by one; `sources` hold the values of `request.patches`, in order."""
-    model, layout, head = path.model, path.layout, path.head
     placed = [place(patch, i) for i, patch in enumerate(request.patches)]
-    generator = torch.Generator(device=model.device).manual_seed(request.seed)
+    generator = torch.Generator(device=path.model.device).manual_seed(request.seed)
     cache, tokens, start = _Cache([]), list(request.tokens), 0
     for _ in range(request.max_tokens):
         if path.name == "packed":
-            final, cache = _forward(model, layout, tokens, start, cache, placed, sources)
+            final, cache = _forward(path, tokens, start, cache, placed, sources)
         else:
             final = _recomputed(path, tokens, placed, sources)
-        logits, normaliser = head.distribution(final)
+        logits, normaliser = path.head.distribution(final)
         chosen = _choose(logits[0], request, generator)
         yield _token(logits[0] - normaliser[0], chosen, request)
         if chosen in request.stop_ids:
@@ -81,8 +78,7 @@ def _recomputed(
 
 
 def _forward(
-    model: PreTrainedModel,
-    layout: Layout,
+    path: Path,
     tokens: Sequence[int],
     start: int,
     cache: _Cache,
@@ -90,9 +86,10 @@ def _forward(
     sources: Sources,
 ) -> tuple[Tensor, _Cache]:
     """Run tokens from `start` on. -> the last one's final residual, and the cache."""
+    model, layout = path.model, path.layout
     n, device = len(tokens) - start, model.device
     block = block_size(device, start + n)
-    n_rows = padded_rows(n, device)
+    n_rows = path.shape.padded(n)
     segments = Segments([start], start + n, n_prefix=start, block=block, device=device)
     plan = Plan(layout.layer_of(), segments.blocks(1), n, cache.layers or None, record=True)
     ids = [*tokens[start:], *[tokens[-1]] * (n_rows - n)]

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from sonde.backends.torch.layout import find_layers
-from sonde.backends.torch.rows import pad_rows
+from sonde.backends.torch.rows import RowShape, pad_rows
 
 SLICE: Final = {"cpu": 2048, "cuda": 65536}
 """Vocabulary entries whose logits exist at a time."""
@@ -28,11 +28,15 @@ ROWS: Final = {"cpu": 256, "cuda": 2048}
 class Head:
     """The model after its last layer."""
 
-    def __init__(self, model: PreTrainedModel, tuple_of: int | None = None) -> None:
+    def __init__(
+        self, model: PreTrainedModel, shape: RowShape, tuple_of: int | None = None
+    ) -> None:
         """Build the layerless copy; `model` itself is not touched.
 
         Its layers return a tensor, or a tuple of so many values.
         """
+        self._most = ROWS[model.device.type]
+        self._multiple = min(shape.multiple, self._most)
         self._tuple_of = tuple_of
         unembedding = model.get_output_embeddings()
         self._unembed = _SlicedLinear(unembedding)
@@ -48,7 +52,7 @@ class Head:
 
     def logprobs(self, final: Tensor, token_ids: Sequence[int]) -> Tensor:
         """Residuals [n, width] -> log-probabilities of the ids, [n, ids] in float32."""
-        step = ROWS[final.device.type]
+        step = self._most
         parts = [
             self._logprobs(final[start : start + step], token_ids)
             for start in range(0, final.shape[0], step)
@@ -57,12 +61,12 @@ class Head:
 
     def distribution(self, final: Tensor) -> tuple[Tensor, Tensor]:
         """Residuals [n, width] -> all logits [n, vocabulary] and their normaliser [n]."""
-        parts = [logits for _, logits in self._slices(pad_rows(final))]
+        parts = [logits for _, logits in self._slices(pad_rows(final, self._multiple))]
         normaliser = _normaliser([torch.logsumexp(logits, -1) for logits in parts])
         return torch.cat(parts, -1)[: final.shape[0]], normaliser[: final.shape[0]]
 
     def _logprobs(self, final: Tensor, token_ids: Sequence[int]) -> Tensor:
-        rows = pad_rows(final)
+        rows = pad_rows(final, self._multiple)
         chosen = rows.new_empty(rows.shape[0], len(token_ids), dtype=torch.float32)
         normalisers = []
         for start, logits in self._slices(rows):

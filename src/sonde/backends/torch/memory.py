@@ -16,8 +16,6 @@ from torch.utils._pytree import tree_leaves
 
 from sonde.errors import RequestTooLarge
 
-ROWS: Final = {"cpu": 512, "cuda": 32768}
-"""Rows per chunk that give full speed; more would only delay the first numbers."""
 DEFAULT_BYTES: Final = {"cpu": 2 * 2**30, "cuda": 16 * 2**30}
 
 
@@ -91,16 +89,15 @@ def rough_row_bytes(layer: nn.Module) -> int:
 
 
 def largest_chunk(
-    chunk: ChunkBytes, budget: int, held: int, device: torch.device, longest: int
+    chunk: ChunkBytes, budget: int, held: int, most: int, longest: int
 ) -> Callable[[int, int], bool]:
     """Whether so many cells and rows may run together: within the budget, and no more than useful.
 
-    `held` bytes are taken by the unpatched runs; `longest` rows is the longest single cell.
+    `held` bytes are taken by the unpatched runs; `most` rows are useful; `longest` is one cell's.
     """
     needed = held + chunk.of(1, longest)
     if needed > budget:
         raise RequestTooLarge(
             "one cell of this sweep", needed, budget, "raise memory_budget or shorten the prompt"
         )
-    most = ROWS[device.type]
     return lambda cells, rows: rows <= most and held + chunk.of(cells, rows) <= budget

@@ -29,7 +29,7 @@ from sonde.backends.torch.attention import (
 )
 from sonde.backends.torch.cells import CellPlan, Placed, Sources
 from sonde.backends.torch.layout import Layout, first_tensor
-from sonde.backends.torch.rows import index_tensor, padded_rows
+from sonde.backends.torch.rows import RowShape, index_tensor
 from sonde.backends.torch.segments import Segments
 from sonde.backends.torch.trace import LayerCall, Trace
 from sonde.backends.torch.writes import Writes, applied
@@ -47,10 +47,11 @@ class PackedRun:
         trace: Trace,
         cells: Sequence[CellPlan],
         sources: Sources,
+        shape: RowShape,
         compiled: Sequence[LayerFunction] | None = None,
     ) -> None:
         """`cells` come back in the order of `self.cells`."""
-        self._compiled = compiled
+        self._compiled, self._shape = compiled, shape
         self.cells = sorted(cells, key=lambda cell: (cell.joins, not cell.alone))
         self._layout, self._trace, self._sources = layout, trace, sources
         self._n_tokens, self._n_layers = len(trace.tokens), len(layout.sites)
@@ -93,7 +94,7 @@ class PackedRun:
         joined_alone, self._alone = self._alone, self._alone_by_layer[layer]
         entering = self._trace.residuals[layer]
         width = entering.shape[-1]
-        rows = entering.new_zeros(padded_rows(n_rows + len(self._alone), self._device), width)
+        rows = entering.new_zeros(self._shape.padded(n_rows + len(self._alone)), width)
         rows[:n_before] = out[:n_before]
         torch.index_select(
             entering, 0, self._segments.positions[n_before:n_rows], out=rows[n_before:n_rows]
@@ -131,9 +132,9 @@ class PackedRun:
         parts = []
         if n_rows:
             plan = Plan(self._layer_of, blocks, n_rows, self._trace.keys_values)
-            whole = rows[: padded_rows(n_rows, self._device)]
+            whole = rows[: self._shape.padded(n_rows)]
             parts.append(self._call(layer, whole, n_rows, plan, {}, with_alone=False))
-        few = rows.new_zeros(padded_rows(len(apart), self._device), rows.shape[-1])
+        few = rows.new_zeros(self._shape.padded(len(apart)), rows.shape[-1])
         few[: len(apart)] = rows[n_rows : n_rows + len(apart)]
         plan = self._plan(layer, [], 0, 0)
         parts.append(self._call(layer, few, 0, plan, self._writes(layer, apart)))
@@ -145,9 +146,9 @@ class PackedRun:
         n_cells = self._active(layer)
         n_rows = self._segments.rows_of(n_cells)
         n_alone = len(self._alone)
-        keys = self._last_keys(rows[: padded_rows(n_rows, self._device)], n_rows) if n_cells else {}
+        keys = self._last_keys(rows[: self._shape.padded(n_rows)], n_rows) if n_cells else {}
         picked = torch.cat([self._segments.last_rows(n_cells), self._range(n_rows, n_alone)])
-        batch = rows.new_zeros(padded_rows(n_cells + n_alone, self._device), rows.shape[-1])
+        batch = rows.new_zeros(self._shape.padded(n_cells + n_alone), rows.shape[-1])
         batch[: n_cells + n_alone] = rows.index_select(0, picked)
         blocks = [self._segments.last_block(n_cells)] if n_cells else []
         plan = self._plan(layer, blocks, n_cells, n_cells)
@@ -231,7 +232,7 @@ class PackedRun:
         key = (table.data_ptr(), table.shape)
         if key not in self._tables:
             positions = self._segments.positions
-            spare = positions.new_zeros(padded_rows(1, self._device))
+            spare = positions.new_zeros(self._shape.multiple)
             self._tables[key] = table.index_select(0, torch.cat([positions, spare]))
         full = self._tables[key]
         if not alone and n_rows:

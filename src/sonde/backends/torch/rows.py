@@ -1,10 +1,12 @@
 """Padding that makes a row's bits independent of the rows beside it.
 
 A CPU matrix product picks its kernel by the number of rows, and kernels add in different orders:
-44 of 48 trials differed. With the count rounded up to a multiple of 16, none did.
+44 of 48 trials differed. With the count rounded up to a multiple of 16, none did. On a GPU only a
+fixed count does the same.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -12,8 +14,35 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-ROW_MULTIPLE: Final = {"cpu": 16, "cuda": 128}
-"""On CUDA the multiple is a tile of the matrix product, for speed; bits there are measured."""
+
+@dataclass(frozen=True)
+class RowShape:
+    """How many rows batches have: a multiple of `multiple`, and not many more than `most`.
+
+    `most` rows give full speed; more would only delay the first numbers. Where the two are equal
+    every batch has the same shape, and so the same kernel.
+    """
+
+    multiple: int
+    most: int
+
+    def padded(self, n: int) -> int:
+        """How many rows a batch of `n` gets."""
+        return padded(n, self.multiple)
+
+
+CPU_ROWS: Final = RowShape(16, 512)
+CUDA_ROWS: Final = RowShape(128, 32768)
+"""A multiple of the matrix product's tile, for speed. Bits depend on the batch."""
+CUDA_FIXED_ROWS: Final = RowShape(4096, 4096)
+"""One shape for all batches: slower, and the same bits in any company."""
+
+
+def row_shape(device: torch.device, *, fixed: bool = False) -> RowShape:
+    """The shape of batches on a device; on a CPU any multiple of 16 gives the same bits."""
+    if device.type == "cpu":
+        return CPU_ROWS
+    return CUDA_FIXED_ROWS if fixed else CUDA_ROWS
 
 
 def index_tensor(values: Sequence[int] | NDArray[np.int64], device: torch.device) -> Tensor:
@@ -26,12 +55,7 @@ def padded(n: int, multiple: int) -> int:
     return -(-n // multiple) * multiple
 
 
-def padded_rows(n: int, device: torch.device) -> int:
-    """How many rows a batch of `n` gets."""
-    return padded(n, ROW_MULTIPLE[device.type])
-
-
-def pad_rows(rows: Tensor) -> Tensor:
-    """Rows [n, width], with zero rows after them up to a whole number of row groups."""
-    missing = padded_rows(rows.shape[0], rows.device) - rows.shape[0]
+def pad_rows(rows: Tensor, multiple: int) -> Tensor:
+    """Rows [n, width], with zero rows after them up to a multiple."""
+    missing = padded(rows.shape[0], multiple) - rows.shape[0]
     return torch.cat([rows, rows.new_zeros(missing, *rows.shape[1:])]) if missing else rows

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 
 from sonde.backends.torch.attention import KeysValues, Plan, block_size, using
 from sonde.backends.torch.layout import LayerSites, Layout, first_tensor, received_tensor
-from sonde.backends.torch.rows import padded, padded_rows
+from sonde.backends.torch.rows import RowShape, padded
 from sonde.backends.torch.segments import whole_prompts
 from sonde.errors import HookNeverFired
 from sonde.schema import Hook
@@ -82,14 +82,15 @@ def record(
     model: PreTrainedModel,
     layout: Layout,
     prompts: Sequence[Sequence[int]],
-    hooks: Iterable[Hook] = (),
+    hooks: Iterable[Hook],
+    shape: RowShape,
 ) -> list[Trace]:
     """Run prompts once, side by side, and keep what later runs may reuse of each."""
     device = model.device
     inside = [hook for hook in INSIDE if hook in set(hooks)]
     blocks = [block_size(device, len(tokens)) for tokens in prompts]
     sizes = [padded(len(t), block) for t, block in zip(prompts, blocks, strict=True)]
-    n_rows = padded_rows(sum(sizes), device)
+    n_rows = shape.padded(sum(sizes))
     plan = Plan(
         layout.layer_of(), whole_prompts(sizes, blocks, device), n_rows, None,
         record=True, outputs={} if inside else None,

@@ -30,7 +30,7 @@ def record(
     model: PreTrainedModel,
     layout: Layout,
     prompts: Sequence[Sequence[int]],
-    hooks: Iterable[Hook] = (),
+    hooks: Iterable[Hook],
 ) -> list[Trace]:
     """Run each prompt once, in a batch of the usual shape, and keep what later runs may reuse."""
     inside = [hook for hook in INSIDE if hook in set(hooks)]
