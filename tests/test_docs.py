@@ -112,8 +112,10 @@ def test_links_pictures_and_paths_lead_to_files(document: Path) -> None:
     linked = re.findall(r"\]\((?!\w+://|#)([^)#\s]+)", prose(document))
     for target in linked:
         assert (document.parent / target).exists(), f"{document.name} links to {target}"
-    for path in re.findall(r"`((?:src|tests|benchmarks|examples|docs)/[\w./-]*)`", prose(document)):
-        assert (ROOT / path).exists(), f"{document.name} names {path}"
+    folders = "src|tests|benchmarks|examples|docs"
+    for path in re.findall(rf"`((?:{folders})/[\w./-]*|[\w/]+\.py)`", prose(document)):
+        found = (ROOT / path).exists() or (ROOT / "src" / "sonde" / path).exists()
+        assert found, f"{document.name} names {path}"
 
 
 @each_document

@@ -159,8 +159,14 @@ class Backend(Protocol):
         """
         ...
 
-    def prepare(self, prompts: Sequence[Sequence[int]], hooks: Sequence[Hook]) -> None:
-        """Prompts that will be captured or scored next; a backend may run them in one pass."""
+    def baselines(
+        self, prompts: Sequence[Sequence[int]], token_ids: Sequence[int], hooks: Sequence[Hook]
+    ) -> list[list[float]]:
+        """Log-probabilities of the ids after each unpatched prompt, as `score` gives them.
+
+        A backend may run the prompts in one pass, and keep what it needs to capture or patch them
+        at `hooks` next.
+        """
         ...
 
     def score(

@@ -122,7 +122,7 @@ def _introduced(name: str) -> PromptPair:
     """A prompt pair, shown."""
     pair = prompt_pair(name)
     click.echo(f"  clean    {pair.clean} …{pair.answer}")
-    click.echo(f"  corrupt  {pair.corrupt} …{pair.foil}\n")
+    click.echo(f"  corrupt  {pair.corrupt} …{pair.foil}")
     return pair
 
 
@@ -133,8 +133,8 @@ def _swept(model: Model, pair: PromptPair, **options: Any) -> Sweep:
             clean=pair.clean, corrupt=pair.corrupt, answer=pair.answer, metric="recovered",
             on_event=shown.event, **options,
         )  # fmt: skip
-    show(result, as_json=False)
     click.echo()
+    show(result, as_json=False)
     return result
 
 
@@ -204,7 +204,6 @@ def _keep(folder: Path, results: dict[str, Sweep]) -> None:
     for name, result in results.items():
         for suffix in ("png", "html"):
             click.echo(f"  {result.save(folder / f'{name}.{suffix}')}")
-    click.echo()
 
 
 def _title(text: str) -> None:
@@ -215,4 +214,5 @@ def _title(text: str) -> None:
 
 
 def _say(text: str) -> None:
-    click.echo(fill(text, min(get_terminal_size().columns, WIDTH)) + "\n")
+    """A paragraph, with a blank line before it."""
+    click.echo("\n" + fill(text, min(get_terminal_size().columns, WIDTH)))

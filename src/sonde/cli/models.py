@@ -9,6 +9,7 @@ import click
 from sonde.backends.torch.aliases import ALIASES, Alias, alias_file
 from sonde.backends.torch.model_cache import place
 from sonde.cli.loading import load_model, placing
+from sonde.cli.progress import progress
 from sonde.errors import UnknownModel
 from sonde.schema import ModelDescription
 
@@ -36,8 +37,6 @@ def command(name: str | None, *, dtype: str | None, device: str | None, as_json:
 
 def describe(name: str, **options: Any) -> ModelDescription:
     """Load a model to see what it is."""
-    from sonde.cli.progress import progress
-
     with progress(f"loading {name}") as shown:
         return load_model(name, shown, **options).describe()
 

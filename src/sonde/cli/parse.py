@@ -146,8 +146,10 @@ def one_of(option: str, word: str, known: Collection[str]) -> str:
 
 def text(option: str, value: str) -> str:
     """Text for a model; bytes that are not UTF-8 reach Python as lone surrogates."""
-    if not value.isprintable() and any("\ud800" <= character <= "\udfff" for character in value):
-        raise BadRequest(f"{option} {shown(value)} is not UTF-8; encode it as that")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise BadRequest(f"{option} {shown(value)} is not UTF-8; encode it as that") from error
     return value
 
 

@@ -7,11 +7,13 @@ from typing import Any, Literal, get_args
 
 import click
 
+from sonde.cli import parse
 from sonde.cli.loading import load_model, placing
+from sonde.cli.progress import progress
 from sonde.cli.question import METRICS, question
 from sonde.errors import BadRequest
 from sonde.prompts import PAIRS
-from sonde.results import Sweep
+from sonde.results import Sweep, files, numbers
 from sonde.schema import HOOKS, Estimate, Pairing
 
 EXAMPLES = """\b
@@ -122,10 +124,6 @@ def command(
     and one token, was replaced by the clean prompt's. Where the answer comes back, that site
     carries it.
     """
-    from sonde.cli import parse
-    from sonde.cli.progress import progress
-    from sonde.results import files
-
     wanted = question(asked)
     budget = None if memory_budget is None else parse.size("--memory-budget", memory_budget)
     if estimate and save:
@@ -178,8 +176,6 @@ def knows_all_colors() -> bool:
 
 def estimate_text(cost: Estimate) -> str:
     """What a sweep would cost, for people."""
-    from sonde.results import numbers
-
     known = cost.cells - cost.computed_cells
     cells = numbers.count(cost.cells, "cell")
     memory = f"{numbers.size(cost.working_bytes)} beside the weights"

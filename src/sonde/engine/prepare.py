@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sonde.backends.base import Backend, FromRun, FromVector, Patch, Row, Vector
+from sonde.backends.base import Backend, FromRun, FromVector, Patch, Vector
 from sonde.engine.plan import Plan
 from sonde.engine.vectors import NamedVectors, mask_vector, row, unpack
 from sonde.errors import (
@@ -20,19 +20,25 @@ from sonde.prompts import Pairs, align, expand_positions, pair_explicitly, resol
 from sonde.schema import Hook, Position, Positions, SourceRun
 
 
-def score_one(backend: Backend, tokens: Sequence[int], ids: Sequence[int]) -> list[float]:
-    """Log-probabilities of the ids after an unpatched prompt."""
-    scores = next(iter(backend.score(tokens, [Row()], ids)))
-    out: list[float] = scores.logprobs[0].tolist()
-    return out
+def baselines(
+    backend: Backend, plan: Plan, corrupt: Sequence[int], clean: Sequence[int] | None
+) -> tuple[list[float], list[float] | None]:
+    """The corrupt prompt, unpatched: the zero of the scale (contract check 17).
 
-
-def baseline(backend: Backend, plan: Plan, tokens: Sequence[int]) -> list[float]:
-    """The corrupt prompt, unpatched: the zero of the scale (contract check 17)."""
+    With a clean prompt that is about to be captured, that one too, in the same pass.
+    """
+    ids, hooks = plan.token_ids, plan.hooks
     try:
-        return score_one(backend, tokens, plan.token_ids)
+        if clean is not None and all(_fit(tokens, plan) for tokens in (corrupt, clean)):
+            both = backend.baselines([corrupt, clean], ids, plan.model.hooks)
+            return both[0], both[1]
+        return backend.baselines([corrupt], ids, hooks)[0], None
     except SondeError as error:
         raise BaselineFailed(f"baseline generation failed: {error}") from error
+
+
+def _fit(tokens: Sequence[int], plan: Plan) -> bool:
+    return 0 < len(tokens) <= plan.model.max_tokens
 
 
 def positions_in(backend: Backend, positions: Positions, prompt: str, n_tokens: int) -> list[int]:

@@ -111,8 +111,8 @@ def _prepare(
     plan = check(request, backend, modules, limits)
     corrupt = backend.tokenize(request.prompt)
     clean = None if request.clean_prompt is None else backend.tokenize(request.clean_prompt)
-    _run_together(backend, plan, corrupt, clean)
-    baseline = prepare.baseline(backend, plan, corrupt)
+    fresh = clean if request.source_run not in backend.manifests() else None
+    baseline, of_clean = prepare.baselines(backend, plan, corrupt, fresh)
     clock.lap("baseline")
     positions = prepare.positions_in(backend, request.positions, request.prompt, len(corrupt))
     check_size(plan, len(positions), limits)
@@ -125,8 +125,7 @@ def _prepare(
         source = prepare.vector_source(plan, modules)
     else:
         run, captured = _source_run(backend, plan, clean, cleanup)
-        if captured is not None and clean is not None:
-            clean_logprobs = prepare.score_one(backend, clean, plan.token_ids)
+        clean_logprobs = of_clean if captured is not None else None
         pairs = prepare.pair_up(backend, plan, positions, corrupt, clean, run.n_tokens)
         positions, skipped = _aligned(positions, pairs, warnings)
         prepare.check_held(run, plan, pairs, positions)
@@ -149,19 +148,6 @@ def _prepare(
         skipped,
     )
     return _Job(backend, corrupt, source, controls, leased, holder, tally)
-
-
-def _run_together(
-    backend: Backend, plan: Plan, corrupt: list[int], clean: list[int] | None
-) -> None:
-    """Tell the backend which prompts come next, when both are fit to be run."""
-    stored = plan.request.source_run in backend.manifests()
-    if clean is not None and not stored and all(_fit(t, plan) for t in (clean, corrupt)):
-        backend.prepare([clean, corrupt], plan.model.hooks)
-
-
-def _fit(tokens: Sequence[int], plan: Plan) -> bool:
-    return 0 < len(tokens) <= plan.model.max_tokens
 
 
 def _source_run(

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from sonde.backends.base import FromRun, FromVector, Patch, Row
-from sonde.backends.torch import memory
 from sonde.backends.torch.backend import TorchBackend
 from sonde.errors import HookNeverFired, UnknownHook
 from sonde.schema import HOOKS
@@ -15,6 +14,7 @@ from tests.architectures import ARCHITECTURES, PACKED, WIDTH
 from tests.backends.torch.reference import Edit, Reference
 from tests.backends.torch.tiny import (
     IDS,
+    at_most,
     backend_of,
     baseline,
     captured,
@@ -112,10 +112,8 @@ def test_prompts_of_odd_lengths_work_too(n_tokens: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma2", "qwen3_moe", "olmo2"])
-def test_a_cell_has_the_same_bits_alone_and_in_any_chunking(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backend, _ = prepared(name)
+def test_a_cell_has_the_same_bits_alone_and_in_any_chunking(name: str) -> None:
+    backend = tiny_backend(name)
     clean, corrupt = pair_of_prompts(19)
     run = captured(backend, "clean", clean)
     where = sites(backend, 19)
@@ -123,7 +121,7 @@ def test_a_cell_has_the_same_bits_alone_and_in_any_chunking(
     together = scores(backend, corrupt, rows)
 
     for most in (1, 40, 100):
-        monkeypatch.setitem(memory.ROWS, "cpu", most)
+        at_most(backend, most)
         assert (scores(backend, corrupt, rows) == together).all()
     alone = [scores(backend, corrupt, [row])[0] for row in rows[::7]]
     assert (np.stack(alone) == together[::7]).all()

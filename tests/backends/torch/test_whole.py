@@ -8,13 +8,14 @@ import pytest
 import torch
 
 from sonde.backends.base import FromRun, GenerateRequest, Patch, Row
-from sonde.backends.torch import memory, whole
+from sonde.backends.torch import whole
 from sonde.backends.torch.backend import UNLIMITED, TorchBackend
 from sonde.errors import HookNeverFired
 from tests.architectures import ARCHITECTURES, WHOLE, WIDTH, Architecture, Parts
 from tests.backends.torch.reference import Edit, Reference
 from tests.backends.torch.tiny import (
     IDS,
+    at_most,
     backend_of,
     baseline,
     captured,
@@ -99,15 +100,13 @@ def test_patching_every_position_of_a_layer_reproduces_the_clean_run(name: str) 
 
 
 @pytest.mark.parametrize("name", ["mamba", "jamba"])
-def test_a_cell_has_the_same_bits_alone_and_in_any_chunking(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backend, _ = prepared(name)
+def test_a_cell_has_the_same_bits_alone_and_in_any_chunking(name: str) -> None:
+    backend = tiny_backend(name)
     clean, corrupt = pair_of_prompts(9)
     rows = from_run(captured(backend, "clean", clean), sites(backend, 9)[::3])
     together = scores(backend, corrupt, rows)
 
-    monkeypatch.setitem(memory.ROWS, "cpu", 20)
+    at_most(backend, 20)
     assert (scores(backend, corrupt, rows) == together).all()
     alone = np.stack([scores(backend, corrupt, [row])[0] for row in rows[::4]])
     assert (alone == together[::4]).all()

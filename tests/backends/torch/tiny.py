@@ -1,6 +1,7 @@
 """A torch backend around a tiny random model, and the grids that tests put it through."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sonde.backends.base import FromRun, FromVector, Patch, Row, Vector
 from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.torch.fingerprint import fingerprint
 from sonde.backends.torch.loaded import Loaded
+from sonde.backends.torch.rows import RowShape
 from sonde.schema import Hook
 from tests.architectures import ARCHITECTURES, VOCABULARY
 from tests.tiny_model import tiny_tokenizer
@@ -31,6 +33,11 @@ def backend_of(model: PreTrainedModel, **options: Any) -> TorchBackend:
 def tiny_backend(name: str = "llama", **options: Any) -> TorchBackend:
     """The backend over a fresh tiny model of an architecture."""
     return backend_of(ARCHITECTURES[name].build(), **options)
+
+
+def at_most(backend: TorchBackend, rows: int) -> None:
+    """From now on, run chunks of so many rows."""
+    backend._path = replace(backend._path, shape=RowShape(16, rows))
 
 
 def prompt(n: int, seed: int) -> list[int]:

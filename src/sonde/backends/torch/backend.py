@@ -34,6 +34,7 @@ from sonde.backends.torch.memory import (
     largest_chunk,
     measure,
     peak_bytes,
+    rough_cell_bytes,
     rough_row_bytes,
 )
 from sonde.backends.torch.path import Path, choose_path
@@ -129,6 +130,16 @@ class TorchBackend:
             if old not in wanted:
                 del self._traces[old]
 
+    def baselines(
+        self, prompts: Sequence[Sequence[int]], token_ids: Sequence[int], hooks: Sequence[Hook]
+    ) -> list[list[float]]:
+        """Log-probabilities of the ids after each unpatched prompt."""
+        self.prepare(prompts, hooks)
+        with torch.inference_mode():
+            last = torch.stack([self._traces[tuple(tokens)].last() for tokens in prompts])
+            graded: list[list[float]] = self._path.head.logprobs(last, token_ids).double().tolist()
+        return graded
+
     def _trace(self, tokens: Sequence[int], hooks: Iterable[Hook]) -> Trace:
         self.prepare([tokens], list(hooks))
         return self._traces[tuple(tokens)]
@@ -180,7 +191,8 @@ class TorchBackend:
     ) -> Iterator[Scores]:
         """Log-probabilities of `token_ids` after the last token, one row per patch set."""
         prompt, reader = self._begin(tokens, rows, token_ids)
-        cells = scoring.unsettled(prompt, rows, reader)
+        room = max(0, self._budget - self._held()) // self._source_bytes()
+        cells = scoring.unsettled(prompt, rows, reader, min(max(room, 16), 4096))
         trace = prompt.trace
         with torch.inference_mode():
             baseline = prompt.grade(trace.last()[None])
@@ -225,8 +237,11 @@ class TorchBackend:
         cells = [cell for cell in planned if cell is not None]
         work, bytes_of = self._work(cells, len(tokens)), self._chunk_cost(prompt)
         chunks = list(scoring.chunks(cells, len(tokens), self._fits(prompt)))
-        rows = [sum(len(tokens) - cell.first for cell in chunk) for chunk in chunks]
-        most = max(map(bytes_of.of, map(len, chunks), rows), default=0)
+        sizes = [
+            (sum(cell.n_sources for cell in chunk), sum(len(tokens) - cell.first for cell in chunk))
+            for chunk in chunks
+        ]
+        most = max((bytes_of.of(count, rows) for count, rows in sizes), default=0)
         return Cost(len(cells), work, self._held() + most, work / self._rate, len(chunks))
 
     def generate(self, request: GenerateRequest) -> Iterator[GeneratedToken]:
@@ -289,27 +304,42 @@ class TorchBackend:
     def _fits(self, prompt: scoring.Prompt) -> scoring.Fits:
         held = self._held()
         most, n_tokens = self._path.shape.most, len(prompt.trace.tokens)
-        layer = self._path.layout.sites[0].layer
-        if held + 2 * most * rough_row_bytes(layer) < self._budget:
+        if held + most * self._rough_bytes(prompt.trace) < self._budget:
             return lambda _cells, rows: rows <= most
         return largest_chunk(self._chunk_cost(prompt), self._budget, held, most, n_tokens)
+
+    def _rough_bytes(self, trace: Trace) -> float:
+        """More than one row of a chunk needs, when every row is a cell of its own."""
+        if self._path.name != "packed":  # recurrent layers keep more than their weights tell
+            return float("inf")
+        heads = self._model.config.get_text_config().num_attention_heads
+        per_row = rough_row_bytes(self._path.layout.sites[0].layer)
+        return 2 * per_row + rough_cell_bytes(trace.keys_values[0].keys, heads, len(trace.tokens))
 
     def _chunk_cost(self, prompt: scoring.Prompt) -> ChunkBytes:
         n_tokens = len(prompt.trace.tokens)
         if n_tokens not in self._chunk_bytes:
-            device, last = self._model.device, prompt.n_layers - 1
-            nothing = Sources(prompt.trace.residuals[0, :0], None)
-
-            def run(cells: int, first: int) -> int:
-                plans = [CellPlan(i, (), first, max(last - 1, 0), ()) for i in range(cells)]
-                with torch.inference_mode():
-                    return peak_bytes(
-                        lambda: prompt.grade(prompt.start(prompt.trace, plans, nothing).final()),
-                        device,
-                    )
-
-            self._chunk_bytes[n_tokens] = measure(run, n_tokens)
+            run = partial(self._peak_of_chunk, prompt)
+            self._chunk_bytes[n_tokens] = measure(run, n_tokens, self._path.shape.multiple)
         return self._chunk_bytes[n_tokens]
+
+    def _peak_of_chunk(self, prompt: scoring.Prompt, cells: int, first: int) -> int:
+        """Peak memory of cells with suffixes from `first`."""
+        enters = max(prompt.n_layers - 2, 0) if self._path.name == "packed" else 0
+        plans = [CellPlan(i, (), first, enters, ()) for i in range(cells)]
+        nothing = Sources(prompt.trace.residuals[0, :0], None)
+        with torch.inference_mode():
+            batch = peak_bytes(
+                lambda: prompt.start(prompt.trace, plans, nothing).final(), self._model.device
+            )
+            final = prompt.trace.last().repeat(cells, 1)
+            graded = peak_bytes(lambda: prompt.grade(final), self._model.device)
+        return batch + graded + cells * self._source_bytes()
+
+    def _source_bytes(self) -> int:
+        """What one patch's source takes while it is gathered, weighed and written."""
+        width: int = self._model.config.get_text_config().hidden_size
+        return 6 * 4 * width
 
     def _held(self) -> int:
         """Bytes of the unpatched runs."""

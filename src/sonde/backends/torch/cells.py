@@ -36,6 +36,11 @@ class CellPlan:
     alone: tuple[int, ...]
     """Positions computed alone in the layer before it joins, because they change inside it."""
 
+    @property
+    def n_sources(self) -> int:
+        """Vectors this cell writes; one, where memory is reckoned, if it writes none."""
+        return max(1, len(self.patches))
+
     def token_layers(self, n_layers: int, n_tokens: int) -> int:
         """Rows times layers this cell needs."""
         return max(n_layers - self.joins, 0) * (n_tokens - self.first) + len(self.alone)

@@ -14,6 +14,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from sonde.backends.torch.rows import padded
 from sonde.errors import RequestTooLarge
 
 DEFAULT_BYTES: Final = {"cpu": 2 * 2**30, "cuda": 16 * 2**30}
@@ -60,25 +61,40 @@ def peak_bytes(run: Callable[[], object], device: torch.device) -> int:
 
 @dataclass(frozen=True)
 class ChunkBytes:
-    """Peak memory of a chunk: `fixed + per_row · rows + per_cell · cells`."""
+    """Peak memory of a chunk: `fixed + per_row · rows + per_cell · cells`, rows as padded."""
 
     fixed: float
     per_row: float
     per_cell: float
+    multiple: int
 
     def of(self, cells: int, rows: int) -> int:
         """Bytes of a chunk."""
-        return round(self.fixed + self.per_cell * cells + self.per_row * rows)
+        return round(
+            self.fixed + self.per_cell * cells + self.per_row * padded(rows, self.multiple)
+        )
 
 
-def measure(run: Callable[[int, int], int], n_tokens: int) -> ChunkBytes:
-    """Fit the coefficients. `run(cells, first)` runs so many suffixes and tells their peak."""
-    few, many = run(16, 0), run(48, 0)
-    short = run(48, n_tokens - 1)
-    per_row = (many - short) / (48 * (n_tokens - 1)) if n_tokens > 1 else 0.0
-    per_cell = (many - few) / 32 - per_row * n_tokens
-    fixed = few - 16 * (per_cell + per_row * n_tokens)
-    return ChunkBytes(max(fixed, 0.0), max(per_row, 0.0), max(per_cell, 0.0))
+def measure(run: Callable[[int, int], int], n_tokens: int, multiple: int) -> ChunkBytes:
+    """Fit the coefficients. `run(cells, first)` runs so many suffixes and tells their peak.
+
+    The runs are small, one or two cells of a long prompt: a measurement must not itself need more
+    than what it is to bound.
+    """
+    length = min(n_tokens, 16)
+    first, last = n_tokens - length, n_tokens - 1
+    few, many = -(-16 // length), -(-32 // length)
+    rows = [padded(n, multiple) for n in (few * length, many * length, many)]
+    a, b, c = run(few, first), run(many, first), run(many, last)
+    if length == 1:
+        per_row, per_cell = 0.0, (b - a) / (many - few)
+    else:
+        per_row = max(0.0, (b - c) / (rows[1] - rows[2])) if rows[1] > rows[2] else 0.0
+        per_cell = max(0.0, (b - a - per_row * (rows[1] - rows[0])) / (many - few))
+    fixed = max(
+        p - per_row * n - per_cell * m for p, n, m in ((a, rows[0], few), (b, rows[1], many))
+    )
+    return ChunkBytes(max(fixed, 0.0), per_row, per_cell, multiple)
 
 
 def rough_row_bytes(layer: nn.Module) -> int:
@@ -86,6 +102,17 @@ def rough_row_bytes(layer: nn.Module) -> int:
     widths = sum(max(p.shape) for p in layer.parameters() if p.ndim >= 2)
     size = next(p.element_size() for p in layer.parameters())
     return 3 * size * widths
+
+
+def rough_cell_bytes(keys: Tensor, heads: int, n_tokens: int) -> int:
+    """More than a cell's attention needs: its keys and values, and a block's weights, twice over.
+
+    `keys` are a layer's, [positions, kv_heads, width].
+    """
+    length = padded(n_tokens, 64)
+    gathered = 2 * length * keys[0].numel() * keys.element_size() + 2 * 8 * length * keys.shape[1]
+    block = 16 if keys.device.type == "cpu" else length
+    return 2 * gathered + 3 * 4 * heads * block * length
 
 
 def largest_chunk(

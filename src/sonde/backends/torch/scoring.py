@@ -48,28 +48,28 @@ class Prompt:
     """See `plan_cell`."""
 
 
-SETTLE_ROWS = 4096
-"""Rows whose sources exist at a time while the rows without work are sorted out."""
+def unsettled(
+    prompt: Prompt, rows: Sequence[Row], runs: Runs, at_once: int = 4096
+) -> list[CellPlan]:
+    """The rows that need work, scheduled; the others have the baseline's answer, exactly.
 
-
-def unsettled(prompt: Prompt, rows: Sequence[Row], runs: Runs) -> list[CellPlan]:
-    """The rows that need work, scheduled; the others have the baseline's answer, exactly."""
+    The sources of `at_once` patches exist at a time.
+    """
+    patches = [patch for row in rows for patch in row.patches]
+    same: list[bool] = []
+    for start in range(0, len(patches), at_once):
+        same += _same(prompt.trace, patches[start : start + at_once], runs)
     out: list[CellPlan] = []
-    for start in range(0, len(rows), SETTLE_ROWS):
-        part = rows[start : start + SETTLE_ROWS]
-        same = iter(_same(prompt.trace, part, runs))
-        for offset, row in enumerate(part):
-            idle = all([next(same) for _ in row.patches])
-            if not idle or row.computed:
-                cell = _cell(start + offset, row, prompt)
-                out += [] if cell is None else [cell]
+    answers = iter(same)
+    for index, row in enumerate(rows):
+        idle = all([next(answers) for _ in row.patches])
+        if not idle or row.computed:
+            cell = _cell(index, row, prompt)
+            out += [] if cell is None else [cell]
     return out
 
 
-def _same(trace: Trace, rows: Sequence[Row], runs: Runs) -> list[bool]:
-    patches = [patch for row in rows for patch in row.patches]
-    if not patches:
-        return []
+def _same(trace: Trace, patches: Sequence[Patch], runs: Runs) -> list[bool]:
     sources = gather(patches, runs(run_names(patches)), trace.residuals)
     return changes_nothing(patches, sources, trace)
 
@@ -91,13 +91,14 @@ def _cell(index: int, row: Row, prompt: Prompt) -> CellPlan | None:
 def chunks(cells: Sequence[CellPlan], n_tokens: int, fits: Fits) -> Iterator[list[CellPlan]]:
     """Cells in chunks, each as large as fits."""
     chunk: list[CellPlan] = []
-    n_rows = 0
+    n_cells = n_rows = 0
     for cell in sorted(cells, key=lambda cell: -cell.joins):
-        size = n_tokens - cell.first
-        if chunk and not fits(len(chunk) + 1, n_rows + size):
+        size, count = n_tokens - cell.first, cell.n_sources
+        if chunk and not fits(n_cells + count, n_rows + size):
             yield chunk
-            chunk, n_rows = [], 0
+            chunk, n_cells, n_rows = [], 0, 0
         chunk.append(cell)
+        n_cells += count
         n_rows += size
     if chunk:
         yield chunk

@@ -1,0 +1,118 @@
+"""What follows the last layer is done as the model does it, a slice of the vocabulary at a time."""
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from sonde.backends.torch import head as head_module
+from sonde.backends.torch.head import Head
+from sonde.backends.torch.path import choose_path
+from sonde.backends.torch.rows import CPU_ROWS
+from tests.architectures import ARCHITECTURES, VOCABULARY
+from tests.backends.torch.tiny import prompt
+
+NAMES = ["llama", "gemma2", "gpt2", "neox_parallel", "mamba", "bloom"]
+"""Gemma 2 soft-caps its logits; the last returns tuples from its layers."""
+
+
+def ordinary(model: PreTrainedModel, tokens: list[int]) -> tuple[Tensor, Tensor]:
+    """The last layer's output and the logits, both of every position."""
+    seen: list[Tensor] = []
+    name = ARCHITECTURES_BY_MODEL[type(model).__name__]
+    last = ARCHITECTURES[name].parts.layers_of(model)[-1]
+
+    def note(_m: object, _a: object, out: Tensor | tuple[Tensor, ...]) -> None:
+        seen.append(out if isinstance(out, Tensor) else out[0])
+
+    handle = last.register_forward_hook(note)
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0]
+    handle.remove()
+    return seen[0][0], logits
+
+
+ARCHITECTURES_BY_MODEL = {type(ARCHITECTURES[name].build()).__name__: name for name in NAMES}
+
+
+def head_of(model: PreTrainedModel) -> Head:
+    return Head(model, CPU_ROWS, 2 if type(model).__name__.startswith("Bloom") else None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@torch.no_grad()
+def test_log_probabilities_are_the_models_own(name: str) -> None:
+    model = ARCHITECTURES[name].build()
+    residuals, logits = ordinary(model, prompt(11, 1))
+
+    found = head_of(model).logprobs(residuals, [0, 50, 96])
+
+    expected = logits.log_softmax(-1)[:, [0, 50, 96]]
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("slice_", [1, 10, VOCABULARY])
+@torch.no_grad()
+def test_slices_make_no_difference_to_what_comes_out(
+    slice_: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ARCHITECTURES["gpt2"].build()
+    residuals, logits = ordinary(model, prompt(5, 1))
+    monkeypatch.setitem(head_module.SLICE, "cpu", slice_)
+
+    all_logits, normaliser = Head(model, CPU_ROWS).distribution(residuals)
+
+    torch.testing.assert_close(all_logits, logits, rtol=0, atol=1e-5)
+    torch.testing.assert_close(normaliser, logits.logsumexp(-1), rtol=0, atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_row_has_the_same_bits_in_any_company(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also across the groups that rows are graded in."""
+    monkeypatch.setitem(head_module.ROWS, "cpu", 48)
+    model = ARCHITECTURES["llama"].build()
+    head, rows = Head(model, CPU_ROWS), torch.randn(100, 32)
+    together = head.logprobs(rows, [5, 50])
+
+    alone = torch.cat([head.logprobs(row[None], [5, 50]) for row in rows])
+
+    assert alone.equal(together)
+
+
+@torch.no_grad()
+def test_both_ways_to_a_log_probability_have_the_same_bits() -> None:
+    """The sweep grades a few ids; generation needs all of them."""
+    head = Head(ARCHITECTURES["llama"].build(), CPU_ROWS)
+    row = torch.randn(1, 32)
+
+    logits, normaliser = head.distribution(row)
+
+    assert head.logprobs(row, range(VOCABULARY)).equal(logits - normaliser[:, None])
+
+
+@torch.no_grad()
+def test_the_model_keeps_its_layers() -> None:
+    model = ARCHITECTURES["llama"].build()
+    before = [id(module) for module in model.modules()]
+    _, expected = ordinary(model, prompt(5, 1))
+
+    Head(model, CPU_ROWS).logprobs(torch.randn(2, 32), [5])
+
+    assert [id(module) for module in model.modules()] == before
+    assert ordinary(model, prompt(5, 1))[1].equal(expected)
+
+
+def test_it_shares_the_models_weights() -> None:
+    """A second copy of a large unembedding would not fit."""
+    model = ARCHITECTURES["llama"].build()
+    own = {weight.data_ptr() for weight in model.parameters()}
+
+    shell = Head(model, CPU_ROWS)._shell
+
+    assert {weight.data_ptr() for weight in shell.parameters()} <= own
+
+
+@torch.no_grad()
+def test_the_path_of_a_model_uses_it_as_its_layers_return() -> None:
+    assert choose_path(ARCHITECTURES["bloom"].build()).layout.tuple_of == 2
+    assert choose_path(ARCHITECTURES["llama"].build()).layout.tuple_of is None

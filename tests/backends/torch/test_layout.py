@@ -1,0 +1,120 @@
+"""The hooks of a model are found by watching it run, and offered only where the evidence holds."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from sonde.backends.torch.layout import find_layers, find_layout, first_tensor, received_tensor
+from sonde.backends.torch.path import choose_path
+from sonde.errors import EngineError
+from tests.architectures import ARCHITECTURES, Architecture
+from tests.backends.torch.tiny import prompt
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_architecture_offers_the_hooks_it_has(name: str) -> None:
+    architecture = ARCHITECTURES[name]
+    path = choose_path(architecture.build())
+
+    assert path.layout.hooks == architecture.hooks
+    assert path.name == architecture.path
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_the_modules_are_those_that_their_names_say(name: str) -> None:
+    architecture = ARCHITECTURES[name]
+    model = architecture.build()
+    layout = choose_path(model).layout
+
+    assert layout.layers == architecture.parts.layers_of(model)
+    for site in layout.sites:
+        names = {id(module): n for n, module in site.layer.named_children()}
+        if "mlp_in" in layout.hooks:
+            assert names[id(site.mlp)] in architecture.parts.mlp
+
+
+def test_an_mlp_reading_the_residual_itself_carries_both_hooks() -> None:
+    site = choose_path(ARCHITECTURES["olmo2"].build()).layout.sites[0]
+
+    assert site.post_attn is site.mlp
+    assert type(site.mlp_out).__name__ == "Olmo2RMSNorm"
+
+
+def test_one_dropout_for_both_branches_is_not_mistaken_for_the_mlps() -> None:
+    """In Phi the same module ends the attention and the MLP branch."""
+    layout = choose_path(Architecture("phi", "PhiConfig").build()).layout
+
+    assert layout.hooks == ("pre_attn", "post_block", "mlp_in", "mlp_out")
+    assert [type(site.mlp_out).__name__ for site in layout.sites] == ["PhiMLP"] * 3
+
+
+def test_a_branch_that_is_scaled_before_it_is_added_is_not_a_hook() -> None:
+    """Granite multiplies its branches: no module returns what is added."""
+    granite = Architecture("granite", "GraniteConfig", {"residual_multiplier": 0.5})
+
+    layout = choose_path(granite.build()).layout
+
+    assert "mlp_out" not in layout.hooks
+    assert "mlp_in" in layout.hooks
+
+
+def test_a_layer_without_attention_is_named() -> None:
+    layout = find_layout(ARCHITECTURES["llama"].build(), prompt(9, 1), set())
+
+    assert layout.not_attention == "layer 0 (LlamaDecoderLayer)"
+
+
+def test_modules_know_their_layer() -> None:
+    model = ARCHITECTURES["llama"].build()
+    layer_of = choose_path(model).layout.layer_of()
+
+    for index, layer in enumerate(ARCHITECTURES["llama"].parts.layers_of(model)):
+        assert {layer_of[id(module)] for module in layer.modules()} == {index}
+
+
+def test_a_model_without_a_list_of_layers_is_refused() -> None:
+    model = ARCHITECTURES["llama"].build()
+    model.config.num_hidden_layers = 5
+
+    with pytest.raises(EngineError, match="has no list of 5 decoder layers"):
+        find_layers(model)
+
+
+def test_a_layer_that_does_not_run_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ARCHITECTURES["llama"].build()
+    decoder = model.get_submodule("model")
+
+    def only_two(**kwargs: object) -> object:
+        layers, model_layers = decoder.layers, list(decoder.layers)  # type: ignore[union-attr,arg-type]
+        decoder.layers = nn.ModuleList(model_layers[:2])
+        try:
+            return forward(**kwargs)
+        finally:
+            decoder.layers = layers
+
+    forward = model.forward
+    monkeypatch.setattr(model, "forward", only_two)
+    with pytest.raises(EngineError, match="2 of 3 decoder layers ran"):
+        find_layout(model, prompt(9, 1), set())
+
+
+def test_no_hooks_are_left_behind() -> None:
+    model: PreTrainedModel = ARCHITECTURES["llama"].build()
+    choose_path(model)
+
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+def test_tensors_are_found_however_modules_pass_them() -> None:
+    tensor = torch.ones(1)
+    found: list[Tensor | None] = [
+        first_tensor(tensor),
+        first_tensor((tensor, None)),
+        received_tensor((tensor,), {}),
+        received_tensor((), {"hidden_states": tensor}),
+    ]
+
+    assert all(each is tensor for each in found)
+    assert first_tensor((None, tensor)) is None
+    assert received_tensor((), {}) is None

@@ -1,0 +1,167 @@
+"""Rows without work are settled at once; the rest come in chunks, each row exactly once."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sonde.backends.base import FromVector, Patch, Row
+from sonde.backends.torch.cells import CellPlan
+from sonde.backends.torch.scoring import chunks, settled
+from sonde.errors import SourceRunDropped
+from tests.architectures import WIDTH
+from tests.backends.torch.tiny import (
+    IDS,
+    at_most,
+    baseline,
+    captured,
+    from_run,
+    pair_of_prompts,
+    prompt,
+    sites,
+    tiny_backend,
+    vector,
+)
+
+
+def cell(row: int, first: int, joins: int) -> CellPlan:
+    return CellPlan(row, (), first, joins, ())
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 4)), max_size=30), st.integers(1, 40))
+def test_chunks_hold_every_cell_once_and_no_more_rows_than_fit(
+    places: list[tuple[int, int]], most: int
+) -> None:
+    cells = [cell(i, first, joins) for i, (first, joins) in enumerate(places)]
+
+    made = list(chunks(cells, 9, lambda _cells, rows: rows <= most))
+
+    assert sorted(c.row for chunk in made for c in chunk) == list(range(len(cells)))
+    for chunk in made:
+        assert len(chunk) == 1 or sum(9 - c.first for c in chunk) <= most
+
+
+def test_cells_that_enter_late_come_first() -> None:
+    cells = [cell(0, 0, 0), cell(1, 0, 3), cell(2, 0, 2)]
+
+    made = list(chunks(cells, 9, lambda _cells, rows: rows <= 9))
+
+    assert [c.row for chunk in made for c in chunk] == [1, 2, 0]
+
+
+def test_rows_without_work_have_the_baselines_answer() -> None:
+    answer = torch.tensor([[-1.5, -2.5]])
+
+    scores = settled([Row(), Row(), Row()], [cell(1, 0, 0)], answer)
+
+    assert scores is not None
+    assert scores.rows == (0, 2)
+    assert scores.computed == 0
+    assert scores.logprobs.tolist() == [[-1.5, -2.5]] * 2
+    assert settled([Row()], [cell(0, 0, 0)], answer) is None
+
+
+def test_patches_that_change_nothing_are_answered_before_any_work() -> None:
+    """Same source, alpha 0, or a site the last position cannot see."""
+    backend = tiny_backend()
+    clean, corrupt = pair_of_prompts(9)
+    run = captured(backend, "clean", clean)
+    shared = [(h, layer, p) for h, layer, p in sites(backend, 9) if p < 3]
+    unseen = Row((Patch("mlp_out", 2, 4, FromVector(vector(WIDTH))),))
+    differing = from_run(run, [("post_block", 1, 4)])
+
+    parts = list(
+        backend.score(
+            corrupt,
+            [
+                *from_run(run, shared),
+                *from_run(run, [("mlp_in", 1, 5)], alpha=0.0),
+                unseen,
+                *differing,
+            ],
+            IDS,
+        )
+    )
+
+    assert [part.computed for part in parts] == [0, 1]
+    assert parts[0].rows == tuple(range(len(shared) + 2))
+    assert (parts[0].logprobs == baseline(backend, corrupt)).all()
+
+
+def test_a_row_that_is_to_be_computed_is_computed_whatever_it_writes() -> None:
+    backend = tiny_backend()
+    tokens = prompt(9, 1)
+    own = captured(backend, "own", tokens)
+    where = [("mlp_in", 1, 4), ("pre_attn", 0, 0)]
+
+    parts = list(backend.score(tokens, from_run(own, where, computed=True), IDS))  # type: ignore[arg-type]
+
+    assert [part.computed for part in parts] == [2]
+
+
+def test_work_stops_between_chunks_when_nobody_listens() -> None:
+    backend = tiny_backend()
+    at_most(backend, 20)
+    clean, corrupt = pair_of_prompts(9)
+    rows = from_run(captured(backend, "clean", clean), sites(backend, 9))
+    started: list[int] = []
+    original = backend._path.start
+
+    class Spied:
+        """The path, counting the chunks it starts."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(path, name)
+
+        def start(self, *args: object) -> object:
+            started.append(1)
+            return original(*args)  # type: ignore[arg-type]
+
+    path = backend._path
+    backend._path = Spied()  # type: ignore[assignment]
+
+    work = backend.score(corrupt, rows, IDS)
+    next(work)
+    next(work)
+    work.close()  # type: ignore[attr-defined]
+
+    assert len(started) == 1
+
+
+def test_a_run_dropped_between_chunks_is_noticed() -> None:
+    backend = tiny_backend()
+    at_most(backend, 20)
+    clean, corrupt = pair_of_prompts(9)
+    rows = from_run(captured(backend, "clean", clean), sites(backend, 9))
+    work = backend.score(corrupt, rows, IDS)
+    next(work)
+    next(work)
+
+    backend.drop("clean")
+
+    with pytest.raises(SourceRunDropped, match="source dropped: run 'clean'"):
+        next(work)
+
+
+def test_a_run_replaced_between_chunks_is_noticed_too() -> None:
+    """The newer run has the same name and other numbers: they must never mix in one grid."""
+    backend = tiny_backend()
+    at_most(backend, 20)
+    clean, corrupt = pair_of_prompts(9)
+    rows = from_run(captured(backend, "clean", clean), sites(backend, 9))
+    work = backend.score(corrupt, rows, IDS)
+    next(work)
+
+    captured(backend, "clean", prompt(9, 8))
+
+    with pytest.raises(SourceRunDropped, match="source dropped: run 'clean'"):
+        next(work)
+
+
+def test_log_probabilities_are_finite_numbers_below_zero() -> None:
+    backend = tiny_backend()
+    everything = baseline(backend, prompt(9, 1), range(97))
+
+    assert (everything < 0).all()
+    assert np.exp(everything).sum() == pytest.approx(1.0, abs=1e-5)
