@@ -21,7 +21,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from sonde.backends.base import FromRun, Patch, Row
 from sonde.backends.torch.backend import TorchBackend
-from sonde.backends.torch.loaded import Loaded
+from sonde.backends.torch.loading.loaded import Loaded
 
 
 def build(dtype: torch.dtype, layers: int) -> LlamaForCausalLM:

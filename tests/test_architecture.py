@@ -28,7 +28,7 @@ BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "shared"
 HEAVY = {"torch", "transformers", "peft", "accelerate", "gguf", "safetensors", "tokenizers"}
 HEAVY |= {"huggingface_hub"}
 
-UNTESTED = {"__main__", "errors", "backends.base", "backends.torch.loaded"}
+UNTESTED = {"__main__", "errors", "backends.base", "backends.torch.loading.loaded"}
 """Types only, like all of `schema`, so without a test file of their own. (`test_docs` compares the
 tree of errors with its drawing.)"""
 

@@ -133,9 +133,12 @@ class RequestTooLarge(RequestError):
         self.needed_bytes = needed_bytes
         self.budget_bytes = budget_bytes
         super().__init__(
-            f"{what} needs {needed_bytes / 2**20:,.1f} MiB and the budget is "
-            f"{budget_bytes / 2**20:,.1f} MiB; {remedy}"
+            f"{what} needs {_size(needed_bytes)} and the budget is {_size(budget_bytes)}; {remedy}"
         )
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes:,} bytes" if n_bytes < 2**20 else f"{n_bytes / 2**20:,.1f} MiB"
 
 
 class EngineError(SondeError):

@@ -10,7 +10,6 @@ that clients of the server send, and runs it through the same engine.
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from importlib.metadata import version
 from typing import Any
 
 from sonde.backends.base import Backend, GenerateRequest, Patch
@@ -185,7 +184,7 @@ def load(
     load("Qwen/Qwen3-8B", dtype="bfloat16", device="cuda", memory_budget=20 * 2**30)
     """
     from sonde.backends.torch.backend import TorchBackend
-    from sonde.backends.torch.load import load_model
+    from sonde.backends.torch.loading.load import load_model
 
     loaded = load_model(name, dtype=dtype, device=device, progress=progress)
     return Model(TorchBackend(loaded, memory_budget=memory_budget))
@@ -193,6 +192,8 @@ def load(
 
 def versions() -> dict[str, str]:
     """Versions of what a result depends on."""
+    from importlib.metadata import version
+
     return {name: version(name) for name in ("sonde", "torch", "transformers")}
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import sonde
-from sonde.backends.torch import load
+from sonde.backends.torch.loading import load
 from sonde.cli import loading
 from sonde.cli.progress import Lines
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import sonde as package
-from sonde.backends.torch.aliases import ALIASES
+from sonde.backends.torch.loading.aliases import ALIASES
 from sonde.cli import models
 from sonde.errors import UnknownModel
 from sonde.schema import ModelDescription

@@ -79,6 +79,7 @@ def test_a_listing_says_what_a_run_holds_and_how_long_it_is_safe(
     assert store.manifests() == {
         "clean": SourceRun(
             run="clean",
+            generation=1,
             n_tokens=9,
             hooks=["pre_attn", "post_block"],
             layers=[0, 3],

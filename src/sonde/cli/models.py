@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from sonde.backends.torch.aliases import ALIASES, Alias, alias_file
-from sonde.backends.torch.model_cache import place
+from sonde.backends.torch.loading.aliases import ALIASES, Alias, alias_file
+from sonde.backends.torch.loading.model_cache import place
 from sonde.cli.loading import load_model, placing
 from sonde.cli.progress import progress
 from sonde.errors import UnknownModel

@@ -6,6 +6,7 @@ patch of the corrupt run with its own activation. Both must give the baseline. T
 answered by the shortcut for identical sources: that would prove nothing.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -59,7 +60,7 @@ def judge(
 ) -> Control:
     """What came out of a control; raises when it is not the baseline."""
     pairs = zip(logprobs, baseline, strict=True)
-    difference = max(0.0 if a == b else abs(a - b) for a, b in pairs)
+    difference = max((abs(a - b) for a, b in pairs), key=lambda d: math.inf if d != d else d)
     tolerance = 0.0 if model.exact else TOLERANCE[model.dtype]
     patch = control.patch
     if not difference <= tolerance:

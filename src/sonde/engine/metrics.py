@@ -26,6 +26,8 @@ class Grading:
                 "'recovered' is null: it needs a clean baseline; "
                 "pass clean_prompt or clean_baseline, or use metric 'logprob'"
             )
+        if not math.isfinite(self.clean):
+            return "'recovered' is null: the clean answer's log-probability is not a finite number"
         if abs(self.clean - self.corrupt) < MIN_GAP:
             return (
                 f"'recovered' is null: it divides by clean - corrupt, and they are "

@@ -15,7 +15,6 @@ from sonde.errors import (
     LayerOutOfRange,
     NothingToPatch,
     NotOneToken,
-    RequestTooLarge,
     UnknownHook,
 )
 from sonde.schema import Hook, LayerRange, Layers, Metric, ModelDescription, PatchSweepRequest
@@ -90,11 +89,12 @@ def _hooks(request: PatchSweepRequest, model: ModelDescription) -> tuple[Hook, .
 def _check_layers(layers: Layers, model: ModelDescription, limits: Limits) -> None:
     if isinstance(layers, LayerRange):
         ends = [layers.start, _last(layers)] if layers.stop > layers.start else []
-        count = max(0, -(-(layers.stop - layers.start) // layers.step))
     else:
-        ends, count = layers, len(layers)
-    if count > limits.layers:
-        raise RequestTooLarge("layers", count, limits.layers, "ask for fewer layers")
+        ends = layers
+        if len(layers) > limits.layers:
+            raise BadRequest(
+                f"{len(layers)} layers; at most {limits.layers} are admitted in one sweep"
+            )
     for layer in ends:
         if not 0 <= layer < model.n_layers:
             raise LayerOutOfRange(layer, model.n_layers)

@@ -1,5 +1,6 @@
 """The parts of a sweep that come before its cells: align, baseline, capture, sources."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,8 +13,10 @@ from sonde.errors import (
     BadRequest,
     BaselineFailed,
     CaptureFailed,
+    EngineError,
     NothingToPatch,
     SondeError,
+    StaleSourceRun,
     UnknownSourceRun,
 )
 from sonde.prompts import Pairs, align, expand_positions, pair_explicitly, resolve_positions
@@ -31,14 +34,22 @@ def baselines(
     try:
         if clean is not None and all(_fit(tokens, plan) for tokens in (corrupt, clean)):
             both = backend.baselines([corrupt, clean], ids, plan.model.hooks)
-            return both[0], both[1]
-        return backend.baselines([corrupt], ids, hooks)[0], None
+            return _finite(both[0]), both[1]
+        return _finite(backend.baselines([corrupt], ids, hooks)[0]), None
     except SondeError as error:
         raise BaselineFailed(f"baseline generation failed: {error}") from error
 
 
 def _fit(tokens: Sequence[int], plan: Plan) -> bool:
-    return 0 < len(tokens) <= plan.model.max_tokens
+    known = all(0 <= token < plan.model.vocabulary for token in tokens)
+    return known and 0 < len(tokens) <= plan.model.max_tokens
+
+
+def _finite(logprobs: list[float]) -> list[float]:
+    """A scale needs a zero: without one there is nothing to compare cells with."""
+    if not all(map(math.isfinite, logprobs)):
+        raise EngineError(f"its log-probabilities are {logprobs}, not finite numbers")
+    return logprobs
 
 
 def positions_in(backend: Backend, positions: Positions, prompt: str, n_tokens: int) -> list[int]:
@@ -69,6 +80,11 @@ def pair_up(
 ) -> Pairs | None:
     """Which source position each position takes (checks 21 and 22); None means its own."""
     request = plan.request
+    if clean is not None and n_source != len(clean):
+        raise BadRequest(
+            f"run {request.source_run!r} was captured from a {n_source}-token prompt but "
+            f"clean_prompt has {len(clean)}: they are not the same; name another run"
+        )
     if request.source_positions is not None:
         sources = _source_positions(backend, request.source_positions, request.clean_prompt)
         return pair_explicitly(positions, sources, n_clean=n_source, n_corrupt=len(corrupt))
@@ -134,7 +150,7 @@ def vector_source(plan: Plan, modules: NamedVectors) -> Sourced:
     if fixed is None and request.source_module is not None:
         module = modules[request.source_module]
         named = {
-            (hook, layer): module.at(request.source_module, hook, layer)
+            (hook, layer): module.at(request.source_module, hook, layer, width)
             for hook in plan.hooks
             for layer in plan.layers
         }
@@ -155,7 +171,9 @@ def _mask(plan: Plan) -> Vector | None:
 
 
 def check_held(run: SourceRun, plan: Plan, pairs: Pairs | None, positions: Sequence[int]) -> None:
-    """Every site the cells will read is in the run (check 23)."""
+    """Every site the cells will read is in the run, under these weights (check 23)."""
+    if run.weights != plan.model.weights:
+        raise StaleSourceRun(run.run, run.weights, plan.model.weights)
     wanted = {
         source
         for position in positions

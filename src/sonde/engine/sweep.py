@@ -10,6 +10,7 @@ Controls ride along (see `controls`). The sweep owns what it captures: whatever 
 a caller that stops listening, it is dropped and its lease returned.
 """
 
+import math
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -23,8 +24,8 @@ from sonde.engine.metrics import Grading
 from sonde.engine.plan import Limits, Plan, check, check_size
 from sonde.engine.tally import Tally
 from sonde.engine.vectors import NamedVectors
-from sonde.errors import RequestTooLarge, UnknownSourceRun
-from sonde.prompts import Pairs, align
+from sonde.errors import ControlFailed, RequestTooLarge, SourceRunDropped, UnknownSourceRun
+from sonde.prompts import Pairs
 from sonde.schema import (
     Cell,
     Estimate,
@@ -54,6 +55,8 @@ def sweep(
         job = _prepare(backend, request, modules or {}, limits or Limits(), cleanup, clock)
         yield job.tally.start()
         yield from _score(job, clock)
+        if request.keep_source:
+            job.own_capture.pop_all()  # only a sweep that succeeds leaves a run behind
         cleanup.close()  # what was captured is gone before the summary says that it was
         yield job.tally.summary(clock.timing(job.tally.n_cells))
 
@@ -69,6 +72,8 @@ class _Job:
     leased: list[str]
     holder: str
     tally: Tally
+    own_capture: ExitStack
+    """Drops the run that this sweep captured."""
 
 
 class _Clock:
@@ -121,10 +126,11 @@ def _prepare(
     captured, clean_logprobs, pairs = None, None, None
     leased: list[str] = []
     skipped: list[Skipped] = []
+    own_capture = cleanup.enter_context(ExitStack())
     if plan.from_vector:
         source = prepare.vector_source(plan, modules)
     else:
-        run, captured = _source_run(backend, plan, clean, cleanup)
+        run, captured = _source_run(backend, plan, clean, own_capture)
         clean_logprobs = of_clean if captured is not None else None
         pairs = prepare.pair_up(backend, plan, positions, corrupt, clean, run.n_tokens)
         positions, skipped = _aligned(positions, pairs, warnings)
@@ -147,13 +153,13 @@ def _prepare(
         warnings,
         skipped,
     )
-    return _Job(backend, corrupt, source, controls, leased, holder, tally)
+    return _Job(backend, corrupt, source, controls, leased, holder, tally, own_capture)
 
 
 def _source_run(
-    backend: Backend, plan: Plan, clean: list[int] | None, cleanup: ExitStack
+    backend: Backend, plan: Plan, clean: list[int] | None, own_capture: ExitStack
 ) -> tuple[SourceRun, SourceRun | None]:
-    """The stored run, or one captured now (which this sweep then owns, unless it is to be kept)."""
+    """The stored run, or one captured now, which this sweep then owns."""
     name = plan.request.source_run
     assert name is not None
     stored = backend.manifests().get(name)
@@ -164,8 +170,7 @@ def _source_run(
             f"patch source not found: no run {name!r} is stored; capture it, or pass clean_prompt"
         )
     captured = prepare.capture(backend, plan, clean)
-    if not plan.request.keep_source:
-        cleanup.callback(backend.drop, name, captured.generation)
+    own_capture.callback(backend.drop, name, captured.generation)
     return captured, captured
 
 
@@ -183,14 +188,15 @@ def _aligned(
     if skipped:
         warnings.append(
             f"{len(skipped)} of {len(positions)} positions have no counterpart in the clean prompt "
-            "and were left out; pass pairing='last' (or 'first', 'proportional', 'mean') or "
-            "source_positions to patch them"
+            f"and were left out (pairing {pairs.alignment.pairing!r}); 'proportional' and 'mean' "
+            "give every position one, and source_positions names them"
         )
     return [position for position in positions if position in pairs.sources], skipped
 
 
 def _lease(backend: Backend, run: str, holder: str, cleanup: ExitStack) -> None:
-    backend.lease(run, holder)
+    if not backend.lease(run, holder):
+        raise SourceRunDropped(run)
     cleanup.callback(backend.release, run, holder)
 
 
@@ -256,7 +262,7 @@ def _score(job: _Job, clock: _Clock) -> Iterator[Cell]:
         clock.computed += sum(1 for row in scores.rows if row >= first) if scores.computed else 0
         for row, logprobs in zip(scores.rows, scores.logprobs.tolist(), strict=True):
             if row == 0:
-                tally.noise = logprobs
+                tally.noise = _rerun(logprobs)
             elif row < first:
                 control = judge(job.controls[row - 1], logprobs, tally.baseline, plan.model)
                 tally.controls.append(control)
@@ -267,6 +273,13 @@ def _score(job: _Job, clock: _Clock) -> Iterator[Cell]:
             for run in job.leased:
                 job.backend.lease(run, job.holder)
     clock.lap("cells")
+
+
+def _rerun(logprobs: list[float]) -> list[float]:
+    """The baseline once more; the noise floor is its distance from the first."""
+    if not all(map(math.isfinite, logprobs)):
+        raise ControlFailed(f"the unpatched prompt, run among the cells, gave {logprobs}")
+    return logprobs
 
 
 def estimate(
@@ -283,16 +296,17 @@ def estimate(
     clean = None if request.clean_prompt is None else backend.tokenize(request.clean_prompt)
     positions = prepare.positions_in(backend, request.positions, request.prompt, len(corrupt))
     check_size(plan, len(positions), limits)
-    if clean is not None and request.source_positions is None:
-        sources = align(clean, corrupt, pairing=request.pairing).sources
-        positions = [position for position in positions if position in sources]
-    same = 0 if clean is None else _shared_prefix(clean, corrupt)
+    same, alike = set[int](), set[int]()
+    if clean is not None and not plan.from_vector:
+        pairs = prepare.pair_up(backend, plan, positions, corrupt, clean, len(clean))
+        positions, _ = _aligned(positions, pairs, [])
+        same, alike = _unchanged(positions, pairs, clean, corrupt)
     sites = [
         Site(hook=hook, layer=layer, position=position)
         for hook in plan.hooks
         for layer in plan.layers
         for position in positions
-        if position >= same
+        if request.alpha != 0 and position not in (same if layer or hook != "pre_attn" else alike)
     ]
     cost = backend.cost(corrupt, sites)
     return Estimate(
@@ -306,10 +320,23 @@ def estimate(
     )
 
 
-def _shared_prefix(clean: Sequence[int], corrupt: Sequence[int]) -> int:
-    """Positions before the prompts first differ: their activations are the same."""
-    pairs = zip(clean, corrupt, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(clean), len(corrupt)))
+def _unchanged(
+    positions: Sequence[int], pairs: Pairs | None, clean: Sequence[int], corrupt: Sequence[int]
+) -> tuple[set[int], set[int]]:
+    """Positions whose source is what is there already: their cells need no work.
+
+    Everywhere, before the prompts first differ; and as an embedding, wherever the token is alike.
+    """
+    alike = {
+        position
+        for position in positions
+        if (pairs is None or pairs.sources[position] == (position,))
+        and position < len(clean)
+        and clean[position] == corrupt[position]
+    }
+    both = zip(clean, corrupt, strict=False)
+    shared = next((i for i, (a, b) in enumerate(both) if a != b), min(len(clean), len(corrupt)))
+    return {position for position in alike if position < shared}, alike
 
 
 def _source_bytes(plan: Plan, clean: list[int] | None) -> int:

@@ -82,9 +82,11 @@ class Tally:
         layer, position = plan.layers[row], self.positions[column]
         value, error = values[plan.request.metric], None
         if value is None:
-            error = self.grading.why_no_recovery() if plan.request.metric == "recovered" else None
-            error = error or "the log-probability is not a finite number"
+            error = self._why_null(plan.request.metric)
             self.skipped.append(Skipped(hook=hook, layer=layer, position=position, reason=error))
+        elif nulls := [m for m in plan.metrics if values[m] is None and self._fills(m)]:
+            reason = f"{', '.join(nulls)}: {self._why_null(nulls[0])}"
+            self.skipped.append(Skipped(hook=hook, layer=layer, position=position, reason=reason))
         return Cell(
             hook=hook,
             layer=layer,
@@ -93,6 +95,15 @@ class Tally:
             values=None if plan.request.metrics is None else values,
             error=error,
         )
+
+    def _fills(self, metric: Metric) -> bool:
+        """Whether a metric has numbers here at all; if not, a warning says why."""
+        return metric != "recovered" or self.grading.why_no_recovery() is None
+
+    def _why_null(self, metric: Metric) -> str:
+        if not self._fills(metric):
+            return self.grading.why_no_recovery() or ""
+        return "the log-probability is not a finite number"
 
     def summary(self, timing: Timing) -> Summary:
         """The last event."""

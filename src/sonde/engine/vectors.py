@@ -24,14 +24,19 @@ class VectorModule:
     vectors: Mapping[tuple[Hook, int], Vector]
     scale: float = 1.0
 
-    def at(self, name: str, hook: Hook, layer: int) -> Vector:
-        """The vector of a site."""
+    def at(self, name: str, hook: Hook, layer: int, width: int) -> Vector:
+        """The vector of a site, of the model's width."""
         if (hook, layer) not in self.vectors:
             held = sorted(self.vectors)
             raise BadVectors(
                 f"source_module {name!r} has no vector at {hook}, layer {layer}; it has {held}"
             )
-        return np.asarray(self.vectors[hook, layer] * self.scale, dtype=np.float32)
+        values = np.asarray(self.vectors[hook, layer] * self.scale, dtype=np.float32)
+        if values.shape != (width,) or not np.isfinite(values).all():
+            raise BadVectors(
+                f"source_module {name!r} at {hook}, layer {layer} is not {width} finite numbers"
+            )
+        return values
 
 
 NamedVectors = Mapping[str, VectorModule]

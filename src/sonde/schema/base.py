@@ -1,6 +1,18 @@
 """What every wire type has in common: frozen, strict about names, never NaN."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+
+def _no_truth_value(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("a whole number is wanted, not true or false")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_no_truth_value)]
+"""A whole number. `true` is not one, though Python would take it for 1."""
 
 
 class Wire(BaseModel):

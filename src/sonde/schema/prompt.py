@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from sonde.schema.base import Wire
+from sonde.schema.base import Whole, Wire
 
 
 class SpanPosition(Wire):
@@ -12,21 +12,21 @@ class SpanPosition(Wire):
 
     span: str
     """The substring. A leading space does not matter when it belongs to the same token."""
-    occurrence: int = Field(default=0, ge=0)
+    occurrence: Whole = Field(default=0, ge=0)
     """Which match, from 0; overlapping matches count."""
 
 
 class LayerRange(Wire):
     """Layers `start`, `start + step`, … below `stop`, as in Python."""
 
-    start: int
-    stop: int
-    step: int = Field(default=1, ge=1)
+    start: Whole
+    stop: Whole
+    step: Whole = Field(default=1, ge=1)
 
 
-Position = int | SpanPosition
+Position = Whole | SpanPosition
 Positions = list[Position] | Literal["all_prompt"]
-Layers = list[int] | LayerRange
+Layers = list[Whole] | LayerRange
 
 Pairing = Literal["strict", "first", "last", "proportional", "mean"]
 """What to do with the tokens between the common prefix and the common suffix when the two prompts

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, FiniteFloat
 
-from sonde.schema.base import Wire
+from sonde.schema.base import Whole, Wire
 from sonde.schema.prompt import Alignment, Layers, Pairing, Position, Positions
 from sonde.schema.site import Hook
 
@@ -16,8 +16,8 @@ corrupt and clean answer log-probability that the patch wins back (0 is corrupt,
 class Mask(Wire):
     """Which dimensions a patch touches: a list of them, or a row of weights in `patch_vectors`."""
 
-    indices: list[int] | None = None
-    inline: int | None = None
+    indices: list[Whole] | None = None
+    inline: Whole | None = None
 
 
 class PatchVectors(Wire):
@@ -44,14 +44,14 @@ class PatchSweepRequest(Wire):
     clean_baseline: FiniteFloat | None = None
     keep_source: bool = False
     source_module: str | None = None
-    source_inline: int | None = None
+    source_inline: Whole | None = None
     patch_vectors: PatchVectors | None = None
     mask: Mask | None = None
     alpha: FiniteFloat = 1.0
     answer_token: str | None = None
-    answer_token_id: int | None = None
+    answer_token_id: Whole | None = None
     foil_token: str | None = None
-    foil_token_id: int | None = None
+    foil_token_id: Whole | None = None
     metric: Metric = "logprob"
     metrics: list[Metric] | None = None
     """Further metrics from the same forward passes; their grids come in `metric_grids`."""

@@ -54,9 +54,9 @@ class Setting:
         return Plan({id(self.module): 0}, blocks, self.segments.n_rows, [self.prefix], **options)
 
     def run(self, plan: Plan, **style: Any) -> Tensor:
-        given = [t.transpose(0, 1)[None] for t in (self.query, self.key, self.value)]
+        q, k, v = (t.transpose(0, 1)[None] for t in (self.query, self.key, self.value))
         with using(plan):
-            return attend(self.module, *given, None, **style)[0][0]
+            return attend(self.module, q, k, v, None, **style)[0][0]
 
 
 def dense(setting: Setting, style: dict[str, Any]) -> Tensor:
@@ -172,9 +172,9 @@ def test_attention_outside_the_engine_is_refused() -> None:
 )
 def test_what_it_does_not_understand_is_refused_by_name(options: Any, message: str) -> None:
     setting = Setting([18])
-    given = [t.transpose(0, 1)[None] for t in (setting.query, setting.key, setting.value)]
+    q, k, v = (t.transpose(0, 1)[None] for t in (setting.query, setting.key, setting.value))
     with pytest.raises(UnsupportedAttention, match=message), using(setting.plan()):
-        attend(setting.module, *given, **{"attention_mask": None, **options})
+        attend(setting.module, q, k, v, **{"attention_mask": None, **options})
 
 
 def test_options_without_a_value_are_harmless() -> None:

@@ -1,5 +1,7 @@
 """The hooks of a model are found by watching it run, and offered only where the evidence holds."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -83,11 +85,11 @@ def test_a_model_without_a_list_of_layers_is_refused() -> None:
 
 def test_a_layer_that_does_not_run_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     model = ARCHITECTURES["llama"].build()
-    decoder = model.get_submodule("model")
+    decoder: Any = model.get_submodule("model")
 
     def only_two(**kwargs: object) -> object:
-        layers, model_layers = decoder.layers, list(decoder.layers)  # type: ignore[union-attr,arg-type]
-        decoder.layers = nn.ModuleList(model_layers[:2])
+        layers = decoder.layers
+        decoder.layers = nn.ModuleList(list(layers)[:2])
         try:
             return forward(**kwargs)
         finally:

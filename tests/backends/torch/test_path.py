@@ -132,17 +132,3 @@ def test_half_precision_keeps_its_controls() -> None:
 
     difference = np.abs(found - baseline(backend, corrupt)).max()
     assert difference == 0 if model.exact else difference < 0.5
-
-
-def test_two_threads_give_the_same_bits_in_any_company() -> None:
-    """The other tests here use one thread; what is promised must not depend on it."""
-    torch.set_num_threads(2)
-    backend = tiny_backend()
-    clean, corrupt = pair_of_prompts(37)
-    own = captured(backend, "own", corrupt)
-
-    found = scores(backend, corrupt, from_run(own, sites(backend, 37), computed=True))
-
-    torch.set_num_threads(1)
-    assert backend.describe().exact
-    assert (found == baseline(backend, corrupt)).all()

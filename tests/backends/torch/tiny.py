@@ -11,8 +11,8 @@ from transformers import PreTrainedModel
 
 from sonde.backends.base import FromRun, FromVector, Patch, Row, Vector
 from sonde.backends.torch.backend import TorchBackend
-from sonde.backends.torch.fingerprint import fingerprint
-from sonde.backends.torch.loaded import Loaded
+from sonde.backends.torch.loading.fingerprint import fingerprint
+from sonde.backends.torch.loading.loaded import Loaded
 from sonde.backends.torch.rows import RowShape
 from sonde.schema import Hook
 from tests.architectures import ARCHITECTURES, VOCABULARY

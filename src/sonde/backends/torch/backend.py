@@ -24,10 +24,11 @@ from sonde.backends.torch.check import (
     check_rows,
     check_sampling,
     check_sites,
+    check_text,
     check_tokens,
 )
 from sonde.backends.torch.generate import generate
-from sonde.backends.torch.loaded import Loaded
+from sonde.backends.torch.loading.loaded import Loaded
 from sonde.backends.torch.memory import (
     DEFAULT_BYTES,
     ChunkBytes,
@@ -95,8 +96,14 @@ class TorchBackend:
             exact=self._path.exact,
         )
 
+    @property
+    def directory(self) -> str:
+        """Where the model was loaded from."""
+        return str(self._model.name_or_path)
+
     def tokenize(self, text: str, *, special: bool = True) -> list[int]:
         """Token ids; `special` adds the tokens the tokenizer adds by default."""
+        check_text(text)
         ids: list[int] = self._loaded.tokenizer(text, add_special_tokens=special)["input_ids"]
         return ids
 
@@ -109,6 +116,7 @@ class TorchBackend:
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Half-open character interval of each token; empty for special tokens."""
+        check_text(text)
         tokenizer = self._loaded.tokenizer
         if not tokenizer.is_fast:
             return offsets_by_decoding(self.tokenize(text), self.detokenize)
@@ -129,6 +137,10 @@ class TorchBackend:
         for old in list(self._traces)[:-KEPT_TRACES]:
             if old not in wanted:
                 del self._traces[old]
+
+    def forget(self) -> None:
+        """Drop the unpatched runs kept for the next call."""
+        self._traces.clear()
 
     def baselines(
         self, prompts: Sequence[Sequence[int]], token_ids: Sequence[int], hooks: Sequence[Hook]

@@ -8,6 +8,17 @@ from sonde.errors import BadRequest, LayerOutOfRange, PositionOutOfRange, Unknow
 from sonde.schema import Hook, ModelDescription
 
 
+def check_text(text: str) -> None:
+    """The text is Unicode that a tokenizer can take."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadRequest(
+            f"the text has a lone surrogate at character {error.start}, which is not Unicode; "
+            "decode it as UTF-8 first"
+        ) from error
+
+
 def check_tokens(tokens: Sequence[int], model: ModelDescription, *, room: int = 0) -> None:
     """The prompt can be run, with `room` more tokens after it."""
     if not tokens:

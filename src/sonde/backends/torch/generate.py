@@ -57,7 +57,8 @@ def generate(path: Path, request: GenerateRequest, sources: Sources) -> Iterator
             final, cache = _forward(path, tokens, start, cache, placed, sources)
         else:
             final = _recomputed(path, tokens, placed, sources)
-        logits, normaliser = path.head.distribution(final)
+        with torch.inference_mode():
+            logits, normaliser = path.head.distribution(final)
         chosen = _choose(logits[0], request, generator)
         yield _token(logits[0] - normaliser[0], chosen, request)
         if chosen in request.stop_ids:

@@ -26,6 +26,11 @@ class RowShape:
     multiple: int
     most: int
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether all batches have the same shape."""
+        return self.multiple == self.most
+
     def padded(self, n: int) -> int:
         """How many rows a batch of `n` gets."""
         return padded(n, self.multiple)

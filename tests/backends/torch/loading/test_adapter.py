@@ -9,9 +9,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
-from sonde.backends.torch import adapter as module
-from sonde.backends.torch.load import Loaded, load_model
-from sonde.backends.torch.locate import Located
+from sonde.backends.torch.loading import adapter as module
+from sonde.backends.torch.loading.load import load_model
+from sonde.backends.torch.loading.loaded import Loaded
+from sonde.backends.torch.loading.locate import Located
 from sonde.errors import BadRequest, RequestError, UnknownModel
 from tests.tiny_model import END, save_tiny_model, tiny_tokenizer
 

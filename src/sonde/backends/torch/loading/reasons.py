@@ -1,6 +1,8 @@
 """Why a model could not be loaded, in one line that says what to try next."""
 
-from sonde.backends.torch.aliases import ALIASES
+from difflib import get_close_matches
+
+from sonde.backends.torch.loading.aliases import ALIASES
 from sonde.errors import UnknownModel
 
 LONGEST = 300
@@ -14,8 +16,10 @@ def one_line(error: BaseException) -> str:
 
 def unknown_model(name: str, reason: str) -> UnknownModel:
     """The error for a name that leads nowhere, with everything that would have led somewhere."""
+    near = get_close_matches(name, ALIASES, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
     return UnknownModel(
-        f"cannot find a model named {name!r}: {reason}. A model is an alias "
+        f"cannot find a model named {name!r}: {reason}.{hint} A model is an alias "
         f"({', '.join(ALIASES)}), a Hugging Face id, a model directory, a PEFT adapter directory "
         "or a .gguf file"
     )

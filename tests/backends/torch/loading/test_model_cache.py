@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sonde.backends.torch.model_cache import cache_dir, cached, place
+from sonde.backends.torch.loading.model_cache import cache_dir, cached, place
 from sonde.errors import BadRequest
 
 

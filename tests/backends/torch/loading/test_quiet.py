@@ -7,7 +7,7 @@ from huggingface_hub.utils.tqdm import (
 )
 from transformers.utils import logging
 
-from sonde.backends.torch.quiet import quiet
+from sonde.backends.torch.loading.quiet import quiet
 
 
 def switches() -> tuple[object, ...]:

@@ -13,12 +13,16 @@ from time import perf_counter
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from sonde.backends.torch.adapter import find_base, is_adapter, load_adapter
-from sonde.backends.torch.checkpoint import load_directory, load_tokenizer, refuse_non_finite
-from sonde.backends.torch.fingerprint import fingerprint
-from sonde.backends.torch.loaded import Loaded
-from sonde.backends.torch.locate import locate
-from sonde.backends.torch.quiet import quiet
+from sonde.backends.torch.loading.adapter import find_base, is_adapter, load_adapter
+from sonde.backends.torch.loading.checkpoint import (
+    load_directory,
+    load_tokenizer,
+    refuse_non_finite,
+)
+from sonde.backends.torch.loading.fingerprint import fingerprint
+from sonde.backends.torch.loading.loaded import Loaded
+from sonde.backends.torch.loading.locate import locate
+from sonde.backends.torch.loading.quiet import quiet
 from sonde.errors import BadRequest
 
 DTYPES = {

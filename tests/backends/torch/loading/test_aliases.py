@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sonde.backends.torch.aliases import ALIASES, Alias, alias_file
+from sonde.backends.torch.loading.aliases import ALIASES, Alias, alias_file
 from sonde.errors import UnknownModel
 
 
@@ -32,6 +32,6 @@ def test_a_missing_wheel_says_how_to_install_it(package: str) -> None:
 
 
 def test_listing_aliases_does_not_import_torch() -> None:
-    code = "import sys, sonde.backends.torch.aliases; print('torch' in sys.modules)"
+    code = "import sys, sonde.backends.torch.loading.aliases; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import LocalEntryNotFoundError
 
-from sonde.backends.torch.reasons import one_line, unknown_model
+from sonde.backends.torch.loading.reasons import one_line, unknown_model
 
 WANTED = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt"]
 UNWANTED = [

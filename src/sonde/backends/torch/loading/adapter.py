@@ -15,10 +15,10 @@ from peft.tuners.lora import LoraLayer
 from torch import nn
 from transformers import PreTrainedModel
 
-from sonde.backends.torch.aliases import ALIASES
-from sonde.backends.torch.checkpoint import UNREADABLE, load_directory
-from sonde.backends.torch.locate import locate, looks_like_a_path
-from sonde.backends.torch.reasons import one_line
+from sonde.backends.torch.loading.aliases import ALIASES
+from sonde.backends.torch.loading.checkpoint import UNREADABLE, load_directory
+from sonde.backends.torch.loading.locate import locate, looks_like_a_path
+from sonde.backends.torch.loading.reasons import one_line
 from sonde.errors import BadRequest, UnknownModel
 
 CONFIG = "adapter_config.json"

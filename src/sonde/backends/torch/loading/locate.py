@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sonde.backends.torch.aliases import ALIASES, alias_file
-from sonde.backends.torch.gguf_file import converted
-from sonde.backends.torch.hub import from_hub
-from sonde.backends.torch.reasons import unknown_model
+from sonde.backends.torch.loading.aliases import ALIASES, alias_file
+from sonde.backends.torch.loading.gguf_file import converted
+from sonde.backends.torch.loading.hub import from_hub
+from sonde.backends.torch.loading.reasons import unknown_model
 
 GGUF = ".gguf"
 

@@ -25,9 +25,9 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from sonde.backends.torch.checkpoint import UNREADABLE
-from sonde.backends.torch.model_cache import cached, place
-from sonde.backends.torch.reasons import one_line
+from sonde.backends.torch.loading.checkpoint import UNREADABLE
+from sonde.backends.torch.loading.model_cache import cached, place
+from sonde.backends.torch.loading.reasons import one_line
 from sonde.errors import BadRequest
 
 RECIPE = "1"

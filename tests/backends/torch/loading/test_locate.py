@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from sonde.backends.torch import locate as module
-from sonde.backends.torch.locate import Located, locate, looks_like_a_path
+from sonde.backends.torch.loading import locate as module
+from sonde.backends.torch.loading.locate import Located, locate, looks_like_a_path
 from sonde.errors import UnknownModel
 
 

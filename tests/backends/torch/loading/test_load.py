@@ -4,9 +4,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from sonde.backends.torch import load as module
-from sonde.backends.torch.fingerprint import fingerprint
-from sonde.backends.torch.load import Loaded, load_model
+from sonde.backends.torch.loading import load as module
+from sonde.backends.torch.loading.fingerprint import fingerprint
+from sonde.backends.torch.loading.load import load_model
+from sonde.backends.torch.loading.loaded import Loaded
 from sonde.errors import BadRequest, UnknownModel
 from tests.tiny_model import save_tiny_model, tiny_llama
 

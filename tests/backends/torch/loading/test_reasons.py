@@ -1,4 +1,4 @@
-from sonde.backends.torch.reasons import LONGEST, one_line, unknown_model
+from sonde.backends.torch.loading.reasons import LONGEST, one_line, unknown_model
 
 
 def test_a_paragraph_becomes_one_line() -> None:

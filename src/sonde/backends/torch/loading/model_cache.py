@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sonde.backends.torch.reasons import one_line
+from sonde.backends.torch.loading.reasons import one_line
 from sonde.errors import BadRequest
 
 VARIABLE = "SONDE_CACHE"

@@ -8,8 +8,8 @@ from gguf import GGUFWriter
 from numpy.typing import NDArray
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
-from sonde.backends.torch.gguf_file import cache_name, converted
-from sonde.backends.torch.quiet import quiet
+from sonde.backends.torch.loading.gguf_file import cache_name, converted
+from sonde.backends.torch.loading.quiet import quiet
 from sonde.errors import BadRequest
 from tests.tiny_model import tiny_llama, tiny_tokenizer
 

@@ -18,7 +18,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from sonde.backends.torch.reasons import one_line, unknown_model
+from sonde.backends.torch.loading.reasons import one_line, unknown_model
 from sonde.errors import BadRequest
 
 UNREADABLE = (OSError, ValueError, RuntimeError, KeyError, ImportError, SafetensorError)

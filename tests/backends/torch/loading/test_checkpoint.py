@@ -5,7 +5,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
 
-from sonde.backends.torch.checkpoint import load_directory, load_tokenizer, refuse_non_finite
+from sonde.backends.torch.loading.checkpoint import (
+    load_directory,
+    load_tokenizer,
+    refuse_non_finite,
+)
 from sonde.errors import BadRequest, UnknownModel
 from tests.tiny_model import save_tiny_model, tiny_llama
 

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from transformers import AutoModelForCausalLM
 
-from sonde.backends.torch import fingerprint as module
-from sonde.backends.torch.fingerprint import BLOCK, block_sums, fingerprint
+from sonde.backends.torch.loading import fingerprint as module
+from sonde.backends.torch.loading.fingerprint import BLOCK, block_sums, fingerprint
 from tests.tiny_model import tiny_llama
 
 
