@@ -1,11 +1,13 @@
 """The sweep owns what it captures: whatever happens, nothing of it is left behind."""
 
+import time
+from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sonde.engine import sweep
-from sonde.engine import sweep as sweep_function
 from sonde.errors import (
     CaptureFailed,
     EngineError,
@@ -93,7 +95,8 @@ def test_the_run_is_leased_while_the_sweep_goes_on() -> None:
 def test_a_long_sweep_renews_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = captured(Scripted(chunk=1))
     clock = iter(range(0, 10_000, 60))
-    module = __import__("sonde.engine.sweep", fromlist=["time"])
+    module = import_module("sonde.engine.sweep")  # the package has the function of that name
+    monkeypatch.setattr(module, "time", SimpleNamespace(**vars(time)))
     monkeypatch.setattr(module.time, "monotonic", lambda: float(next(clock)))
 
     summary_of(backend, request())
@@ -239,4 +242,3 @@ def test_without_room_for_it_the_sweep_runs_and_warns() -> None:
 
     assert [control.kind for control in summary.controls] == ["alpha_zero"]
     assert any("no self-patch control" in warning for warning in summary.warnings)
-    assert sweep_function is sweep

@@ -5,6 +5,7 @@ own `eager`, and the patch after attention is made by changing the *branch* that
 residual, not the residual itself. Several patched runs share a batch, one row each.
 """
 
+import inspect
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -79,10 +80,17 @@ class Reference:
                 stack.enter_context(_editing(layers[layer], self.parts, hook, placed))
             return self._run([list(tokens)] * len(cells))[:, -1].log_softmax(-1)
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def _run(self, ids: list[list[int]]) -> Tensor:
-        logits: Tensor = self.model(input_ids=torch.tensor(ids), use_cache=False).logits
+        logits: Tensor = self.model(
+            input_ids=torch.tensor(ids), use_cache=False, **self._only_the_last()
+        ).logits
         return logits.float()
+
+    def _only_the_last(self) -> dict[str, int]:
+        """Logits of the other positions are not wanted, where a model can leave them out."""
+        options = inspect.signature(self.model.forward).parameters
+        return {"logits_to_keep": 1} if "logits_to_keep" in options else {}
 
 
 def _part(layer: nn.Module, names: Sequence[str]) -> nn.Module:

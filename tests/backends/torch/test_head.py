@@ -58,7 +58,7 @@ def test_slices_make_no_difference_to_what_comes_out(
 ) -> None:
     model = ARCHITECTURES["gpt2"].build()
     residuals, logits = ordinary(model, prompt(5, 1))
-    monkeypatch.setitem(head_module.SLICE, "cpu", slice_)
+    monkeypatch.setattr(head_module, "CPU_SLICE", slice_)
 
     all_logits, normaliser = Head(model, CPU_ROWS).distribution(residuals)
 
@@ -69,7 +69,7 @@ def test_slices_make_no_difference_to_what_comes_out(
 @torch.no_grad()
 def test_a_row_has_the_same_bits_in_any_company(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also across the groups that rows are graded in."""
-    monkeypatch.setitem(head_module.ROWS, "cpu", 48)
+    monkeypatch.setattr(head_module, "CPU_ROWS", 48)
     model = ARCHITECTURES["llama"].build()
     head, rows = Head(model, CPU_ROWS), torch.randn(100, 32)
     together = head.logprobs(rows, [5, 50])

@@ -30,14 +30,15 @@ from sonde.backends.torch.check import (
 from sonde.backends.torch.generate import generate
 from sonde.backends.torch.loading.loaded import Loaded
 from sonde.backends.torch.memory import (
-    DEFAULT_BYTES,
     ChunkBytes,
+    default_bytes,
     largest_chunk,
     measure,
     peak_bytes,
     rough_cell_bytes,
     rough_row_bytes,
 )
+from sonde.backends.torch.parallel import one_thread_each
 from sonde.backends.torch.path import Path, choose_path
 from sonde.backends.torch.sources import CapturedRun, gather, keep
 from sonde.backends.torch.trace import INSIDE, Trace
@@ -71,7 +72,7 @@ class TorchBackend:
             loaded.model, compile_layers=compile_layers, fixed_rows=fixed_rows
         )
         self._runs: SourceRuns[CapturedRun] = SourceRuns(source_budget, setting="source_budget")
-        self._budget = memory_budget or DEFAULT_BYTES[self._model.device.type]
+        self._budget = memory_budget or default_bytes(self._model.device)
         self._traces: dict[tuple[int, ...], Trace] = {}
         self._chunk_bytes: dict[int, ChunkBytes] = {}
         self._rate = self._path.token_layers_per_second
@@ -340,7 +341,7 @@ class TorchBackend:
         enters = max(prompt.n_layers - 2, 0) if self._path.name == "packed" else 0
         plans = [CellPlan(i, (), first, enters, ()) for i in range(cells)]
         nothing = Sources(prompt.trace.residuals[0, :0], None)
-        with torch.inference_mode():
+        with torch.inference_mode(), one_thread_each():  # what other threads do is out of sight
             batch = peak_bytes(
                 lambda: prompt.start(prompt.trace, plans, nothing).final(), self._model.device
             )

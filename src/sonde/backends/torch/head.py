@@ -20,9 +20,11 @@ from transformers import PreTrainedModel
 from sonde.backends.torch.layout import find_layers
 from sonde.backends.torch.rows import RowShape, pad_rows
 
-SLICE: Final = {"cpu": 2048, "cuda": 65536}
-"""Vocabulary entries whose logits exist at a time."""
-ROWS: Final = {"cpu": 256, "cuda": 2048}
+CPU_SLICE: Final = 2048
+GPU_SLICE: Final = 65536
+"""Vocabulary entries whose logits exist at a time: few launches on a GPU, the cache on a CPU."""
+CPU_ROWS: Final = 256
+GPU_ROWS: Final = 2048
 
 
 class Head:
@@ -35,7 +37,9 @@ class Head:
 
         Its layers return a tensor, or a tuple of so many values.
         """
-        self._most = ROWS[model.device.type]
+        on_cpu = model.device.type == "cpu"
+        self._most = CPU_ROWS if on_cpu else GPU_ROWS
+        self._step = CPU_SLICE if on_cpu else GPU_SLICE
         self._multiple = min(shape.multiple, self._most)
         self._tuple_of = tuple_of
         unembedding = model.get_output_embeddings()
@@ -80,9 +84,8 @@ class Head:
 
     def _slices(self, rows: Tensor) -> Iterator[tuple[int, Tensor]]:
         """Logits of the vocabulary in float32, a slice at a time, each with its first id."""
-        step = SLICE[rows.device.type]
-        for start in range(0, self._vocabulary, step):
-            part = slice(start, min(start + step, self._vocabulary))
+        for start in range(0, self._vocabulary, self._step):
+            part = slice(start, min(start + self._step, self._vocabulary))
             if start > 0 and self._plain:
                 yield start, self._unembed.again(part)[:, 0].float()
             else:

@@ -6,7 +6,7 @@ coefficients, for one prompt length, once. The same measurement checks the promi
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,10 @@ from torch.utils._pytree import tree_leaves
 from sonde.backends.torch.rows import padded
 from sonde.errors import RequestTooLarge
 
-DEFAULT_BYTES: Final = {"cpu": 2 * 2**30, "cuda": 16 * 2**30}
+
+def default_bytes(device: torch.device) -> int:
+    """The budget when none is given: modest in main memory, larger on an accelerator."""
+    return (2 if device.type == "cpu" else 16) * 2**30
 
 
 class PeakBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -21,6 +21,7 @@ from sonde.backends.torch.cells import CellPlan, Sources
 from sonde.backends.torch.head import Head
 from sonde.backends.torch.layout import LayerSites, Layout, find_layers, find_layout
 from sonde.backends.torch.loading.reasons import one_line
+from sonde.backends.torch.parallel import split
 from sonde.backends.torch.rows import RowShape, padded, row_shape
 from sonde.backends.torch.scoring import Run
 from sonde.backends.torch.segments import whole_prompts
@@ -69,9 +70,18 @@ class Path:
 
     def start(self, of: Trace, cells: Sequence[CellPlan], sources: Sources) -> Run:
         """Patched runs of a prompt, ready to go."""
-        if self.name == "packed":
-            return packed.PackedRun(self.layout, of, cells, sources, self.shape, self.compiled)
-        return whole.WholeRun(self.layout, of, cells, sources)
+        if self.name == "whole_sequence":
+            return whole.WholeRun(self.layout, of, cells, sources)
+
+        def packed_run(some: Sequence[CellPlan]) -> Run:
+            return packed.PackedRun(self.layout, of, some, sources, self.shape, self.compiled)
+
+        return split(cells, packed_run) if self.on_cpu else packed_run(cells)
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the model runs on the CPU."""
+        return str(self.model.device.type) == "cpu"
 
 
 def choose_path(
@@ -200,7 +210,7 @@ def _proved(path: Path, probe: list[int]) -> Path:
         finals += [_final(path, of, [cell]) for cell in cells[-2:]]
     expected = of.last()
     equal = all(torch.equal(row, expected) for final in finals for row in final)
-    exact = equal and (path.model.device.type == "cpu" or path.shape.is_fixed)
+    exact = equal and (path.on_cpu or path.shape.is_fixed)
     furthest = max(_distance(row, expected) for final in finals for row in final)
     if not furthest <= CLOSE[path.model.dtype]:
         raise EngineError(

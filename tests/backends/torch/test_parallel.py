@@ -1,0 +1,110 @@
+"""A chunk split over threads: the same bits, every cell once, the process's setting put back."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from sonde.backends.base import FromVector, Patch, Row
+from sonde.backends.torch import parallel
+from sonde.backends.torch.cells import CellPlan
+from sonde.backends.torch.parallel import SplitRun, one_thread_each, split
+from tests.backends.torch.tiny import prompt, tiny_backend, vector
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+class Scripted:
+    """A run whose cells end in their own number."""
+
+    def __init__(self, cells: list[CellPlan]) -> None:
+        self.cells = list(reversed(cells))
+        self.threads = 0
+
+    def final(self) -> torch.Tensor:
+        self.threads = torch.get_num_threads()
+        return torch.tensor([[float(cell.row)] for cell in self.cells])
+
+
+def cells(n: int) -> list[CellPlan]:
+    return [CellPlan(i, (), i % 5, i % 3, ()) for i in range(n)]
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_every_cell_ends_with_its_own_result_whatever_the_order() -> None:
+    run = split(cells(50), lambda some: Scripted(list(some)))
+    assert isinstance(run, SplitRun)
+    assert sorted(cell.row for cell in run.cells) == list(range(50))
+    assert run.final()[:, 0].tolist() == [cell.row for cell in run.cells]
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_shares_run_on_one_thread_and_the_setting_comes_back() -> None:
+    made: list[Scripted] = []
+
+    def start(some: object) -> Scripted:
+        made.append(Scripted(list(some)))  # type: ignore[call-overload]
+        return made[-1]
+
+    split(cells(50), start).final()
+    assert [run.threads for run in made] == [1, 1]
+    assert torch.get_num_threads() == 2
+
+
+def test_the_setting_comes_back_after_an_error() -> None:
+    before = torch.get_num_threads()
+    with pytest.raises(ZeroDivisionError), one_thread_each():
+        raise ZeroDivisionError
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_few_cells_are_not_split() -> None:
+    assert isinstance(split(cells(20), lambda some: Scripted(list(some))), Scripted)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_patches_inside_layers_are_not_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = tiny_backend()
+    width = backend.describe().width
+    tokens = prompt(9, 1)
+    rows = [Row((Patch("mlp_out", 0, p % 9, FromVector(vector(width, p))),)) for p in range(60)]
+    split_runs: list[object] = []
+    monkeypatch.setattr(parallel, "SplitRun", lambda runs: split_runs.append(runs))
+    assert sum(len(scores.rows) for scores in backend.score(tokens, rows, [5])) == 60
+    assert split_runs == []
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_split_sweep_has_the_bits_of_one_that_is_not() -> None:
+    backend = tiny_backend()
+    model = backend.describe()
+    tokens = prompt(21, 2)
+    rows = [
+        Row((replace_site(layer, position, model.width),))
+        for layer in range(model.n_layers)
+        for position in range(21)
+    ]
+    shared = graded(backend, tokens, rows)
+    torch.set_num_threads(1)
+    np.testing.assert_array_equal(graded(backend, tokens, rows), shared)
+
+
+def replace_site(layer: int, position: int, width: int) -> Patch:
+    site = Patch("post_block", layer, position, FromVector(vector(width, layer)))
+    return replace(site, alpha=0.7)
+
+
+def graded(backend: object, tokens: list[int], rows: list[Row]) -> np.ndarray:
+    out = np.zeros((len(rows), 2))
+    for scores in backend.score(tokens, rows, [5, 50]):  # type: ignore[attr-defined]
+        out[list(scores.rows)] = scores.logprobs
+    return out
