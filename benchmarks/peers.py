@@ -44,7 +44,8 @@ def nnsight(path: str, ids: torch.Tensor, vector: torch.Tensor) -> Callable[...,
     def cell(layer: int, position: int) -> Any:
         with model.trace(ids):
             model.model.layers[layer].output[:, position] = vector
-            return model.lm_head.output[0, -1].log_softmax(-1).save()
+            out = model.lm_head.output[0, -1].log_softmax(-1).save()
+        return out  # noqa: RET504 - nnsight reads the block's source, which cannot return
 
     return cell
 

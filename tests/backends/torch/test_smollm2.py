@@ -111,6 +111,17 @@ def test_prompts_of_unequal_length_do_too(smollm2: Model, reference: Reference) 
         assert (result.grids[hook][:, : -grid.shape[1]] == result.summary.corrupt).all()
 
 
+def test_one_hook_swept_alone_has_the_bits_it_has_among_five(smollm2: Model) -> None:
+    """Alone, its cells are shared out over the cores; among patches inside layers they are not."""
+    together = swept(smollm2, PAIRS["eiffel"])
+    pair = PAIRS["eiffel"]
+    for hook in ("pre_attn", "post_block", "mlp_out"):
+        alone = smollm2.sweep(
+            clean=pair.clean, corrupt=pair.corrupt, answer=pair.answer, hooks=hook
+        )
+        assert (alone.grids[hook] == together.grids[hook]).all()
+
+
 def test_the_noise_floor_is_zero_and_every_control_holds_to_the_bit(smollm2: Model) -> None:
     summary = swept(smollm2, PAIRS["eiffel"]).summary
 
@@ -169,10 +180,13 @@ def test_cells_have_the_same_bits_in_any_company(backend: TorchBackend) -> None:
     assert (alone == together[::23]).all()
 
 
-def test_a_quarter_of_the_budget_is_honoured_with_the_same_bits(backend: TorchBackend) -> None:
+def test_a_quarter_of_the_budget_is_honoured_with_the_same_bits(
+    backend: TorchBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clean, corrupt = prompts(backend)
     rows = from_run(captured(backend, "clean", clean), sites(backend, 9)[: 2 * 270 : 2])
     found: list[np.ndarray] = []
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # only one thread can be watched
 
     def run() -> None:
         found.append(scores(backend, corrupt, rows, [1, 2]))
