@@ -96,16 +96,19 @@ def sweep(
 
 
 def lengths(model: sonde.Model, rounds: int) -> list[dict[str, float]]:
-    """Seconds per needed token-layer for longer prompts."""
+    """Seconds per needed token-layer for longer prompts, every fifth layer."""
     filler = (
         "In the long and quiet afternoon the old man told a story about many places and names. "
     )
     out = []
     for n_tokens in (9, 32, 128):
         clean, corrupt = _lengthened(model, filler, n_tokens)
-        request = model.request(clean=clean, corrupt=corrupt, answer=PAIR.answer)
+        few = {"layers": range(0, 30, 5)}
+        request = model.request(clean=clean, corrupt=corrupt, answer=PAIR.answer, **few)
         needed = model.estimate(request).token_layers
-        took = median([seconds(partial(sweep, model, corrupt, clean)) for _ in range(rounds)])
+        took = median(
+            [seconds(partial(sweep, model, corrupt, clean, **few)) for _ in range(rounds)]
+        )
         out.append({"tokens": n_tokens, "token_layers": needed, "seconds": took,
                     "microseconds_per_token_layer": 1e6 * took / needed})  # fmt: skip
     return out
@@ -168,7 +171,7 @@ def main() -> None:
         },
         "three_hooks_over_one": median(times["sonde_3_hooks"]) / ours_s,
         "largest_difference_from": worst,
-        "lengths": lengths(model, 3),
+        "lengths": lengths(model, 1),
         "rounds": times,
     }
     write("sweep_rate", result)

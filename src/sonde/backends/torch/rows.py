@@ -36,7 +36,7 @@ class RowShape:
         return padded(n, self.multiple)
 
 
-CPU_ROWS: Final = RowShape(16, 1024)
+CPU_ROWS: Final = RowShape(16, 2048)
 CUDA_ROWS: Final = RowShape(128, 32768)
 """A multiple of the matrix product's tile, for speed. Bits depend on the batch."""
 CUDA_FIXED_ROWS: Final = RowShape(4096, 4096)
