@@ -5,6 +5,7 @@ PY       := $(VENV)/bin/python
 PIP      := $(PY) -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 STAMP    := $(VENV)/.installed
 OUT      := out
+PEERS    := .venv-peers
 
 # Which Pythons to try for the environment, best first: `make PYTHON=python3.12 check`.
 PYTHON   ?= python3.11 python3
@@ -15,7 +16,7 @@ PYTEST   := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(P
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check test clean
+.PHONY: help demo check test bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -37,8 +38,17 @@ test: check  ## everything CI runs: check, then the tests on the real model, the
 	@echo "== tests on the real model, the examples and the README (a few minutes)"
 	@$(PYTEST) -m slow
 
+bench: $(STAMP)  ## speed beside other libraries, in an environment of their own; writes benchmarks/results
+	@$(PEERS)/bin/python -c 'import nnsight, transformer_lens' 2>/dev/null || { \
+	  echo "== TransformerLens and nnsight in $(PEERS)"; \
+	  $(PY) -m venv --clear $(PEERS) && $(PEERS)/bin/python -m pip install -qq torch==2.13.0 && \
+	  $(PEERS)/bin/python -m pip install -qq torch==2.13.0 transformer-lens==4.3.0 nnsight==0.8.1; \
+	}
+	@$(PY) -m benchmarks.sweep_rate --peers $(PEERS)/bin/python
+	@$(PY) -m benchmarks.roofline
+
 clean:  ## remove the environment and everything that was made
-	rm -rf $(VENV) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # The environment. The stamp is written last: after an interruption the next `make` goes on, and
 # when neither file has changed since, there is nothing to do.
