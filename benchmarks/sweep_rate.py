@@ -103,11 +103,11 @@ def lengths(model: sonde.Model, rounds: int) -> list[dict[str, float]]:
     out = []
     for n_tokens in (9, 32, 128):
         clean, corrupt = _lengthened(model, filler, n_tokens)
-        few = {"layers": range(0, 30, 5)}
-        request = model.request(clean=clean, corrupt=corrupt, answer=PAIR.answer, **few)
+        few = range(0, 30, 5)
+        request = model.request(clean=clean, corrupt=corrupt, answer=PAIR.answer, layers=few)
         needed = model.estimate(request).token_layers
         took = median(
-            [seconds(partial(sweep, model, corrupt, clean, **few)) for _ in range(rounds)]
+            [seconds(partial(sweep, model, corrupt, clean, layers=few)) for _ in range(rounds)]
         )
         out.append({"tokens": n_tokens, "token_layers": needed, "seconds": took,
                     "microseconds_per_token_layer": 1e6 * took / needed})  # fmt: skip
