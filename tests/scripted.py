@@ -7,7 +7,7 @@ and a patch of a prompt with itself adds exactly nothing.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,7 @@ from sonde.backends.base import (
     Scores,
 )
 from sonde.errors import BadRequest, SourceRunDropped, UnknownSourceRun
+from sonde.prompts import prompt_digest
 from sonde.schema import HOOKS, Hook, ModelDescription, Site, SourceRun
 
 WORDS = ["<s>", "The", " Eiffel", " Tower", " is", " in", " the", " city", " of", " Paris", " Rome"]
@@ -67,8 +68,9 @@ class Scripted:
     def describe(self) -> ModelDescription:
         return ModelDescription(
             name="scripted", architecture="None", backend="torch", n_layers=LAYERS, width=WIDTH,
-            vocabulary=len(WORDS), max_tokens=LONGEST, hooks=list(self.hooks), dtype="float32",
-            device="cpu", weights=self.weights, path="packed", path_reason=None, exact=self.exact,
+            vocabulary=len(WORDS), max_tokens=LONGEST, hooks=list(self.hooks), end_ids=[0],
+            dtype="float32", device="cpu", weights=self.weights, path="packed", path_reason=None,
+            exact=self.exact,
         )  # fmt: skip
 
     def tokenize(self, text: str, *, special: bool = True) -> list[int]:
@@ -77,6 +79,12 @@ class Scripted:
 
     def detokenize(self, tokens: Sequence[int]) -> str:
         return "".join(WORDS[token] for token in tokens if token)
+
+    def render_chat(
+        self, messages: Sequence[Mapping[str, str]], *, generation_prompt: bool = True
+    ) -> list[int]:
+        said = [word for m in messages for word in self.tokenize(m["content"], special=False)]
+        return [0, *said, *[0] * generation_prompt]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         return [(0, 0)] + [match.span() for match in re.finditer(r" ?[^ ]+", text)]
@@ -94,15 +102,18 @@ class Scripted:
             raise BadRequest("the prompt has no tokens")
         self.generation += 1
         made = SourceRun(
-            run=run, generation=self.generation, n_tokens=len(tokens), hooks=list(hooks),
-            layers=list(layers), positions=list(positions), bytes=1, weights=self.weights,
-            age_seconds=0.0, lease_seconds=None,
+            run=run, generation=self.generation, prompt=prompt_digest(tokens),
+            n_tokens=len(tokens), hooks=list(hooks), layers=list(layers), positions=list(positions),
+            bytes=1, weights=self.weights, age_seconds=0.0, lease_seconds=None,
         )  # fmt: skip
         self.runs[run] = (made, list(tokens))
         return made
 
     def manifests(self) -> dict[str, SourceRun]:
         return {name: run for name, (run, _) in self.runs.items()}
+
+    def source_budget(self) -> int:
+        return 1000
 
     def lease(self, run: str, holder: str) -> bool:
         self._note(f"lease {run}")

@@ -7,12 +7,13 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
 import pytest
 
+import sonde
 from sonde import errors
 from sonde.cli.main import main
 from sonde.schema import HOOKS
@@ -20,6 +21,8 @@ from sonde.schema import HOOKS
 ROOT = Path(__file__).parents[1]
 DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+ADDRESS = "http://127.0.0.1:8091"
 
 each_document = pytest.mark.parametrize("document", DOCS, ids=lambda path: path.name)
 
@@ -59,10 +62,25 @@ def words(text: str) -> str:
     return re.sub(r"[\W_]+", " ", spaced).lower()
 
 
+@pytest.fixture(scope="module")
+def service(
+    smollm2: "sonde.Model", tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], str]]:
+    """Makes a text that names the server at its usual address name one that runs."""
+    from sonde.server.serving import assemble, running_server
+
+    with running_server(assemble(smollm2.backend, tmp_path_factory.mktemp("history"))) as url:
+        yield lambda text: text.replace(ADDRESS, url)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("program", programs().values(), ids=programs())
-def test_a_program_in_the_documents_or_examples_runs(program: str, tmp_path: Path) -> None:
+def test_a_program_in_the_documents_or_examples_runs(
+    program: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     script = tmp_path / "program.py"
+    if ADDRESS in program:
+        program = request.getfixturevalue("service")(program)
     script.write_text(program)
     done = subprocess.run(
         [sys.executable, "-W", "error", str(script)], cwd=tmp_path, capture_output=True, text=True
@@ -87,6 +105,21 @@ def test_the_terminal_prints_what_the_readme_shows(block: str, tmp_path: Path) -
     )
     assert done.returncode == 0, done.stderr
     assert [each.rstrip() for each in done.stdout.splitlines()][: len(shown)] == shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", [each for each in commands(ROOT / "README.md") if ADDRESS in each])
+def test_the_service_answers_what_the_readme_sends(
+    line: str, service: Callable[[str], str], tmp_path: Path
+) -> None:
+    asked = shlex.split(service(line))
+    program = (
+        [sys.executable, "-m", *asked] if asked[0] == "sonde" else [*asked, "--fail-with-body"]
+    )
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    if "-N" in asked:
+        assert done.stdout.endswith("data: [DONE]\n\n")
 
 
 @each_document

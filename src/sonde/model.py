@@ -93,29 +93,17 @@ class Model:
         **options: Any,
     ) -> PatchSweepRequest:
         """The request that `sweep` would run: what a server would be sent."""
-        unknown = sorted(set(options) - set(PatchSweepRequest.model_fields))
-        if unknown:
-            raise BadRequest(f"sweep() takes no {unknown[0]!r}; see PatchSweepRequest's fields")
-        vector = (
-            options.get("source_module") is not None or options.get("source_inline") is not None
+        return sweep_request(
+            corrupt=corrupt,
+            answer=answer,
+            clean=clean,
+            foil=foil,
+            hooks=hooks,
+            layers=range(self.describe().n_layers) if layers is None else layers,
+            positions=positions,
+            metric=metric,
+            **options,
         )
-        if "source_run" not in options and not vector:
-            options["source_run"] = f"run-{uuid.uuid4().hex[:12]}"
-        depth = self.describe().n_layers
-        try:
-            return PatchSweepRequest(
-                prompt=corrupt,
-                clean_prompt=clean,
-                hooks=[hooks] if isinstance(hooks, str) else list(hooks),
-                layers=list(range(depth)) if layers is None else _layers(layers),
-                positions=_positions(positions),
-                metric=metric,
-                **_token("answer", answer),
-                **({} if foil is None else _token("foil", foil)),
-                **options,
-            )
-        except ValidationError as error:
-            raise BadRequest(_one_line(error)) from error
 
     def run(
         self, request: PatchSweepRequest, *, on_event: Callable[[SweepEvent], None] | None = None
@@ -175,12 +163,48 @@ class Model:
         return self.backend.detokenize([made.token for made in self.backend.generate(request)])
 
 
+def sweep_request(
+    *,
+    corrupt: str,
+    answer: str | int,
+    layers: Layers | Iterable[int],
+    clean: str | None = None,
+    foil: str | int | None = None,
+    hooks: Sequence[str] | str = ("post_block",),
+    positions: Places = "all",
+    metric: Metric = "logprob",
+    **options: Any,
+) -> PatchSweepRequest:
+    """Plain arguments as a request, for a model that is loaded here or on a server."""
+    unknown = sorted(set(options) - set(PatchSweepRequest.model_fields))
+    if unknown:
+        raise BadRequest(f"sweep() takes no {unknown[0]!r}; see PatchSweepRequest's fields")
+    vector = options.get("source_module") is not None or options.get("source_inline") is not None
+    if "source_run" not in options and not vector:
+        options["source_run"] = f"run-{uuid.uuid4().hex[:12]}"
+    try:
+        return PatchSweepRequest(
+            prompt=corrupt,
+            clean_prompt=clean,
+            hooks=[hooks] if isinstance(hooks, str) else list(hooks),
+            layers=_layers(layers),
+            positions=_positions(positions),
+            metric=metric,
+            **_token("answer", answer),
+            **({} if foil is None else _token("foil", foil)),
+            **options,
+        )
+    except ValidationError as error:
+        raise BadRequest(_one_line(error)) from error
+
+
 def load(
     name: str = "smollm2",
     *,
     dtype: str | None = None,
     device: str | None = None,
     memory_budget: int | None = None,
+    source_budget: int = 2 * 2**30,
     compile_layers: bool = False,
     fixed_rows: bool = False,
     progress: Callable[[str], None] | None = None,
@@ -190,6 +214,8 @@ def load(
     load("smollm2")                               # the default: 135M parameters, CPU
     load("runs/p5/checkpoint-50")                 # a training checkpoint, adapter merged
     load("Qwen/Qwen3-8B", dtype="bfloat16", device="cuda", memory_budget=20 * 2**30)
+
+    `memory_budget` bounds a sweep's own work in bytes, `source_budget` the stored source runs.
 
     On a GPU `compile_layers` is faster after some seconds of compiling, and `fixed_rows` gives a
     cell the same bits in any company, at about half the speed; a CPU gives them anyway.
@@ -201,6 +227,7 @@ def load(
     backend = TorchBackend(
         loaded,
         memory_budget=memory_budget,
+        source_budget=source_budget,
         compile_layers=compile_layers,
         fixed_rows=fixed_rows,
     )

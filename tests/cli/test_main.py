@@ -67,7 +67,7 @@ def test_the_version_is_the_packages() -> None:
     ("arguments", "expected"),
     [
         (["swep"], "there is no command 'swep'; did you mean 'sweep'?"),
-        (["train"], "there is no command 'train'; there are demo, sweep, models"),
+        (["xyz"], "there is no command 'xyz'; there are demo, sweep, serve"),
         (["--verbose"], "--verbose"),
         (["sweep", "--layer", "3"], "--layers"),
         (["sweep", "surplus"], "surplus"),

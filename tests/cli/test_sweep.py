@@ -192,7 +192,10 @@ def test_an_estimate_runs_no_sweep(sweep: Shell) -> None:
         (["--dtype", "fp16"], "'fp16' is not one of 'float32', 'float16', 'bfloat16'"),
         (["--memory-budget", "2G"], "--memory-budget '2G' is not a size; write 512MiB"),
         (["--memory-budget", "1KiB"], "raise --memory-budget or shorten the prompt"),
-        (["--save", "out.pdf"], "suffix '.pdf' is none of .png, .svg, .html, .json, .csv"),
+        (
+            ["--save", "out.pdf"],
+            "suffix '.pdf' is none of .png, .svg, .html, .json, .csv, .parquet",
+        ),
         (["--save", "absent/out.png"], "there is no directory 'absent'; create it first"),
         (["--estimate"], "--estimate runs no sweep, so there is nothing to --save"),
     ],

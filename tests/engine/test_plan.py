@@ -175,8 +175,10 @@ def test_a_range_beyond_reason_is_refused_without_making_it(layers: LayerRange) 
 
 
 def test_a_list_of_layers_beyond_reason_is_refused_by_its_length() -> None:
-    with pytest.raises(BadRequest, match="100001 layers; at most 10000 are admitted"):
-        check(request(layers=[0] * 100_001), Scripted(), {}, Limits())
+    with pytest.raises(BadRequest, match="4 layers; at most 3 are admitted"):
+        check(request(layers=[0] * 4), Scripted(), {}, Limits(layers=3))
+    with pytest.raises(ValidationError, match="at most 10000 items"):
+        request(layers=[0] * 10_001)
 
 
 @pytest.mark.parametrize(

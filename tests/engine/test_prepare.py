@@ -192,7 +192,7 @@ def test_a_stored_run_that_cannot_be_of_the_clean_prompt_is_refused() -> None:
     """Two sweeps may use one name for different prompts; their rows must never mix."""
     asked = request(clean_prompt="The Great Wall is big", positions=[1])
     with pytest.raises(
-        BadRequest, match="'clean' was captured from a 9-token prompt but clean_prompt has 6"
+        BadRequest, match="'clean' was captured from a 9-token prompt that is not this"
     ):
         events_of(stored(), asked)
 

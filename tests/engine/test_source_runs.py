@@ -9,6 +9,7 @@ import pytest
 
 from sonde.engine import sweep
 from sonde.errors import (
+    BadRequest,
     CaptureFailed,
     EngineError,
     RequestTooLarge,
@@ -217,13 +218,38 @@ def test_a_run_that_vanished_before_it_was_leased_ends_it() -> None:
 
 
 def test_a_capture_that_fails_says_so() -> None:
-    backend = Scripted(failing={"capture clean": RequestTooLarge("run 'clean'", 2, 1, "ask less")})
+    backend = Scripted(failing={"capture clean": BadRequest("the prompt has no tokens")})
 
     with pytest.raises(
-        CaptureFailed, match=r"auto-capture of clean run 'clean' failed \(run 'clean'"
+        CaptureFailed, match=r"auto-capture of clean run 'clean' failed \(the prompt has"
     ):
         events_of(backend, request())
     assert backend.runs == {}
+
+
+def test_a_run_that_is_too_large_is_refused_with_both_sizes() -> None:
+    backend = Scripted(failing={"capture clean": RequestTooLarge("run 'clean'", 2, 1, "ask less")})
+
+    with pytest.raises(RequestTooLarge, match="needs 2 bytes and the budget is 1 bytes; ask less"):
+        events_of(backend, request())
+    assert backend.runs == {}
+
+
+def test_a_run_found_under_the_name_must_be_of_the_same_prompt() -> None:
+    """Two sweeps at once may use one name for two prompts of one length: rows must never mix."""
+    backend = Scripted()
+    first = sweep(backend, request(keep_source=True))
+    assert isinstance(next(first), Start)
+
+    with pytest.raises(BadRequest, match="'clean' was captured from a 9-token prompt that is not"):
+        events_of(backend, request(clean_prompt=CLEAN.replace("Eiffel", "Great")))
+    assert isinstance(list(first)[-1], Summary)
+
+
+def test_the_request_may_name_another_model_but_is_told_so() -> None:
+    assert summary_of(Scripted(), request(model="scripted")).warnings == []
+    (warning,) = summary_of(Scripted(), request(model="gpt")).warnings
+    assert warning == "the request names model 'gpt'; this sweep ran on 'scripted'"
 
 
 @pytest.mark.parametrize("make", [request, from_zeros])

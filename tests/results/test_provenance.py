@@ -16,6 +16,7 @@ MODEL = ModelDescription(
     vocabulary=32,
     max_tokens=64,
     hooks=["post_block"],
+    end_ids=[0],
     dtype="float32",
     device="cpu",
     weights="sha256:0123abcd",

@@ -127,12 +127,13 @@ def test_neither_repr_nor_str_passes_an_escape_sequence_on() -> None:
     assert "\x1b" not in repr(result) + str(result)
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg", "html", "json", "csv", "PNG"])
+@pytest.mark.parametrize("suffix", ["png", "svg", "html", "json", "csv", "parquet", "PNG"])
 def test_saving_writes_what_the_suffix_names_and_nothing_else(tmp_path: Path, suffix: str) -> None:
     saved = sweep().save(tmp_path / f"result.{suffix}")
     assert saved == tmp_path / f"result.{suffix}"
     assert [path.name for path in tmp_path.iterdir()] == [saved.name]
     start = {"png": b"\x89PNG", "svg": b"<?xml", "html": b"<!doctype html>", "json": b"{"}
+    start["parquet"] = b"PAR1"
     assert saved.read_bytes().startswith(start.get(suffix.lower(), b'"hook","layer"'))
 
 

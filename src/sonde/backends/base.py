@@ -4,7 +4,7 @@ The sweep is written once, above this protocol (`sonde.engine`). A backend knows
 metrics or prompts that differ; it captures, scores and generates.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -125,6 +125,16 @@ class Backend(Protocol):
         """Text of the ids; special tokens decode to nothing."""
         ...
 
+    def render_chat(
+        self, messages: Sequence[Mapping[str, str]], *, generation_prompt: bool = True
+    ) -> list[int]:
+        """Token ids of a conversation of `role` and `content`, by the model's chat template.
+
+        With `generation_prompt` it ends where the assistant's answer begins. `BadRequest` when the
+        model has no template.
+        """
+        ...
+
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Half-open character interval of each token; empty for special tokens."""
         ...
@@ -144,6 +154,10 @@ class Backend(Protocol):
         """The stored runs, by name."""
         ...
 
+    def source_budget(self) -> int:
+        """Bytes that all stored runs together may take."""
+        ...
+
     def lease(self, run: str, holder: str) -> bool:
         """Protect a run from eviction for the store's TTL; False when there is no such run."""
         ...
@@ -155,7 +169,8 @@ class Backend(Protocol):
     def drop(self, run: str, generation: int | None = None) -> bool:
         """Forget a run, leased or not; False when there is no such run.
 
-        With a generation, only that very run is dropped, not a newer one of the same name.
+        With a generation, only that very run is meant, not a newer one of the same name, and it
+        goes as soon as nobody leases it: a sweep that drops what it captured ends no other sweep.
         """
         ...
 

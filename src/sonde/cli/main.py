@@ -20,16 +20,17 @@ from sonde.errors import (
     BadRequest,
     BaselineFailed,
     CaptureFailed,
+    DataDirectoryError,
     EngineError,
     MissingExtra,
     RequestError,
 )
 from sonde.schema import PatchSweepRequest
 
-VERBS = ("demo", "sweep", "models")
+VERBS = ("demo", "sweep", "serve", "train", "runs", "watch", "models", "sae", "whoami")
 """In the order people meet them."""
 
-FIXABLE = (RequestError, BaselineFailed, CaptureFailed, MissingExtra)
+FIXABLE = (RequestError, BaselineFailed, CaptureFailed, DataDirectoryError, MissingExtra)
 """A prompt that is empty or too long shows itself as a baseline or a capture that failed."""
 
 FLAGS = {

@@ -9,9 +9,9 @@ from typing import Any, Literal, cast, get_args
 
 from sonde.cli import parse
 from sonde.errors import BadRequest
-from sonde.model import Model
+from sonde.model import sweep_request
 from sonde.prompts import PAIRS
-from sonde.schema import HOOKS, Hook, Mask, Metric, PatchSweepRequest
+from sonde.schema import HOOKS, Hook, Mask, Metric, ModelDescription, PatchSweepRequest
 
 METRICS = get_args(Metric)
 
@@ -40,10 +40,10 @@ class Question:
     options: dict[str, Any]
     """Further fields of the request."""
 
-    def request(self, model: Model) -> PatchSweepRequest:
-        """The same for a loaded model: what a server would be sent."""
-        about, asked = model.describe(), self.prompts
-        return model.request(
+    def request(self, about: ModelDescription) -> PatchSweepRequest:
+        """The same for a model, whether it is loaded here or on a server."""
+        asked = self.prompts
+        return sweep_request(
             corrupt=asked.corrupt,
             clean=asked.clean,
             answer=asked.answer,

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 import click
@@ -11,10 +12,13 @@ from sonde.cli import parse
 from sonde.cli.loading import load_model, placing
 from sonde.cli.progress import progress
 from sonde.cli.question import METRICS, question
+from sonde.cli.remote import KEY, remote_model
 from sonde.errors import BadRequest
 from sonde.prompts import PAIRS
 from sonde.results import Sweep, files, numbers
 from sonde.schema import HOOKS, Estimate, Pairing
+
+DEFAULT_MODEL = "smollm2"
 
 EXAMPLES = """\b
 Examples:
@@ -23,6 +27,7 @@ Examples:
       --corrupt "The Colosseum is in the city of" --answer " Paris" \\
       --hooks post_block,mlp_out --layers 0:30:2 --positions span:Colosseum
   sonde sweep --pair ioi --hooks all --metric recovered --save ioi.html
+  sonde sweep --pair eiffel --url http://127.0.0.1:8091
 """
 
 
@@ -92,10 +97,9 @@ Examples:
 )
 @click.option(
     "--model",
-    default="smollm2",
     metavar="NAME",
     help="An alias, a Hugging Face id, a directory or a .gguf file (see `sonde models`). "
-    "Without it, smollm2.",
+    f"Without it, {DEFAULT_MODEL}.",
 )
 @placing
 @click.option("--memory-budget", metavar="SIZE", help="For the sweep's own work: 512MiB, 2GiB.")
@@ -108,22 +112,30 @@ Examples:
 @click.option(
     "--fixed-rows", is_flag=True, help="Same bits in any company on a GPU too, at half the speed."
 )
+@click.option(
+    "--url",
+    metavar="URL",
+    help="Sweep the model of a server, such as http://127.0.0.1:8091, instead of loading one.",
+)
+@click.option("--api-key", metavar="KEY", help=f"The server's key; better as ${KEY}.")
 @click.option("--estimate", is_flag=True, help="Say what it would cost, and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of the heatmap.")
 @click.option(
     "--save",
     multiple=True,
     metavar="FILE",
-    help="Also write a .png, .svg, .html, .json or .csv. Repeat it for more.",
+    help="Also write a .png, .svg, .html, .json, .csv or .parquet. Repeat it for more.",
 )
 def command(
     *,
-    model: str,
+    model: str | None,
     dtype: str | None,
     device: str | None,
     memory_budget: str | None,
     compile_layers: bool,
     fixed_rows: bool,
+    url: str | None,
+    api_key: str | None,
     estimate: bool,
     as_json: bool,
     save: tuple[str, ...],
@@ -137,28 +149,47 @@ def command(
     """
     wanted = question(asked)
     budget = None if memory_budget is None else parse.size("--memory-budget", memory_budget)
+    placed = {
+        "dtype": dtype,
+        "device": device,
+        "memory_budget": budget,
+        "compile_layers": compile_layers,
+        "fixed_rows": fixed_rows,
+    }
+    refuse_elsewhere(url, api_key, placed)
     if estimate and save:
         raise BadRequest("--estimate runs no sweep, so there is nothing to --save: leave one out")
     targets = [files.check(path) for path in save]
-    with progress(f"loading {model}") as shown:
-        loaded = load_model(
-            model,
-            shown,
-            dtype=dtype,
-            device=device,
-            memory_budget=budget,
-            compile_layers=compile_layers,
-            fixed_rows=fixed_rows,
+    with progress(f"loading {model or DEFAULT_MODEL}" if url is None else f"asking {url}") as shown:
+        swept = (
+            load_model(model or DEFAULT_MODEL, shown, **placed)
+            if url is None
+            else remote_model(url, shown, api_key=api_key, model=model)
         )
-        request = wanted.request(loaded)
+        request = wanted.request(swept.describe())
         shown.now("running the prompts")
-        result = loaded.estimate(request) if estimate else loaded.run(request, on_event=shown.event)
+        result = swept.estimate(request) if estimate else swept.run(request, on_event=shown.event)
     if isinstance(result, Estimate):
         click.echo(result.model_dump_json(indent=1) if as_json else estimate_text(result))
         return
     show(result, as_json=as_json)
     for target in targets:
         click.echo(f"saved {result.save(target)}", err=True)
+
+
+def refuse_elsewhere(url: str | None, api_key: str | None, placed: Mapping[str, Any]) -> None:
+    """Options that make no sense with a server, or not without one."""
+    if url is None:
+        if api_key is not None:
+            raise BadRequest("--api-key is a server's: give --url too, or leave it out")
+        return
+    for name, value in placed.items():
+        if value:
+            option = "--" + name.removesuffix("_layers").replace("_", "-")
+            raise BadRequest(
+                f"{option} is about loading a model here, and with --url the server has done that: "
+                "leave one out"
+            )
 
 
 def show(sweep: Sweep, *, as_json: bool) -> None:

@@ -15,11 +15,19 @@ from sonde.errors import (
     CaptureFailed,
     EngineError,
     NothingToPatch,
+    RequestTooLarge,
     SondeError,
     StaleSourceRun,
     UnknownSourceRun,
 )
-from sonde.prompts import Pairs, align, expand_positions, pair_explicitly, resolve_positions
+from sonde.prompts import (
+    Pairs,
+    align,
+    expand_positions,
+    pair_explicitly,
+    prompt_digest,
+    resolve_positions,
+)
 from sonde.schema import Hook, Position, Positions, SourceRun
 
 
@@ -66,8 +74,20 @@ def capture(backend: Backend, plan: Plan, tokens: Sequence[int]) -> SourceRun:
     layers = sorted(set(plan.layers))
     try:
         return backend.capture(run, tokens, plan.model.hooks, layers, range(len(tokens)))
+    except RequestTooLarge:
+        raise  # it says both sizes and what to change
     except SondeError as error:
         raise CaptureFailed(f"auto-capture of clean run {run!r} failed ({error})") from error
+
+
+def check_prompt(run: SourceRun, clean: Sequence[int] | None) -> None:
+    """A run found under the name was captured from this clean prompt, not from another."""
+    if clean is None or run.prompt == prompt_digest(clean):
+        return
+    raise BadRequest(
+        f"run {run.run!r} was captured from a {run.n_tokens}-token prompt that is not this "
+        f"clean_prompt of {len(clean)} tokens; name another run, or drop that one first"
+    )
 
 
 def pair_up(
@@ -80,11 +100,6 @@ def pair_up(
 ) -> Pairs | None:
     """Which source position each position takes (checks 21 and 22); None means its own."""
     request = plan.request
-    if clean is not None and n_source != len(clean):
-        raise BadRequest(
-            f"run {request.source_run!r} was captured from a {n_source}-token prompt but "
-            f"clean_prompt has {len(clean)}: they are not the same; name another run"
-        )
     if request.source_positions is not None:
         sources = _source_positions(backend, request.source_positions, request.clean_prompt)
         return pair_explicitly(positions, sources, n_clean=n_source, n_corrupt=len(corrupt))

@@ -121,7 +121,7 @@ def _prepare(
     clock.lap("baseline")
     positions = prepare.positions_in(backend, request.positions, request.prompt, len(corrupt))
     check_size(plan, len(positions), limits)
-    warnings: list[str] = []
+    warnings = _foreign_model(plan)
     holder = f"sweep-{uuid.uuid4().hex[:12]}"
     captured, clean_logprobs, pairs = None, None, None
     leased: list[str] = []
@@ -131,6 +131,7 @@ def _prepare(
         source = prepare.vector_source(plan, modules)
     else:
         run, captured = _source_run(backend, plan, clean, own_capture)
+        prepare.check_prompt(run, clean)
         clean_logprobs = of_clean if captured is not None else None
         pairs = prepare.pair_up(backend, plan, positions, corrupt, clean, run.n_tokens)
         positions, skipped = _aligned(positions, pairs, warnings)
@@ -172,6 +173,14 @@ def _source_run(
     captured = prepare.capture(backend, plan, clean)
     own_capture.callback(backend.drop, name, captured.generation)
     return captured, captured
+
+
+def _foreign_model(plan: Plan) -> list[str]:
+    """A warning when the request names another model than the one that answers it."""
+    asked, loaded = plan.request.model, plan.model.name
+    if asked in (None, "", loaded):
+        return []
+    return [f"the request names model {asked!r}; this sweep ran on {loaded!r}"]
 
 
 def _aligned(

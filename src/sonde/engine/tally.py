@@ -83,7 +83,9 @@ class Tally:
         value, error = values[plan.request.metric], None
         if value is None:
             error = self._why_null(plan.request.metric)
-            self.skipped.append(Skipped(hook=hook, layer=layer, position=position, reason=error))
+            if self._fills(plan.request.metric):  # otherwise one warning says it for all cells
+                where = Skipped(hook=hook, layer=layer, position=position, reason=error)
+                self.skipped.append(where)
         elif nulls := [m for m in plan.metrics if values[m] is None and self._fills(m)]:
             reason = f"{', '.join(nulls)}: {self._why_null(nulls[0])}"
             self.skipped.append(Skipped(hook=hook, layer=layer, position=position, reason=reason))

@@ -42,27 +42,30 @@ class VectorModule:
 NamedVectors = Mapping[str, VectorModule]
 
 
-def unpack(table: PatchVectors) -> NDArray[np.float32]:
-    """The table as [rows, width] in float32; refused by arithmetic before anything is decoded."""
+def unpack(table: PatchVectors, *, where: str = "patch[0]") -> NDArray[np.float32]:
+    """The table as [rows, width] in float32; refused by arithmetic before anything is decoded.
+
+    `where` begins the message of a refusal: a sweep is one patch, a completion has a list of them.
+    """
     if len(table.shape) != 2 or min(table.shape, default=0) < 1:
-        raise BadVectors(f"patch[0]: patch_vectors.shape {table.shape} is not [rows, width]")
+        raise BadVectors(f"{where}: patch_vectors.shape {table.shape} is not [rows, width]")
     size = math.prod(table.shape) * ITEM_BYTES[table.dtype]
     if size > MAX_TABLE_BYTES:
-        raise BadVectors(f"patch[0]: patch_vectors of {size} bytes; at most {MAX_TABLE_BYTES}")
+        raise BadVectors(f"{where}: patch_vectors of {size} bytes; at most {MAX_TABLE_BYTES}")
     if len(table.data) != 4 * math.ceil(size / 3):
         raise BadVectors(
-            f"patch[0]: patch_vectors.data has {len(table.data)} base64 characters; "
+            f"{where}: patch_vectors.data has {len(table.data)} base64 characters; "
             f"{table.shape} of {table.dtype} takes {4 * math.ceil(size / 3)}"
         )
     try:
         raw = base64.b64decode(table.data, validate=True)
     except binascii.Error as error:
-        raise BadVectors(f"patch[0]: patch_vectors.data is not base64: {error}") from error
+        raise BadVectors(f"{where}: patch_vectors.data is not base64: {error}") from error
     if len(raw) != size:
-        raise BadVectors(f"patch[0]: patch_vectors.data holds {len(raw)} bytes, not {size}")
+        raise BadVectors(f"{where}: patch_vectors.data holds {len(raw)} bytes, not {size}")
     values = _decode(raw, table.dtype).reshape(table.shape)
     if not np.isfinite(values).all():
-        raise BadVectors("patch[0]: patch_vectors hold NaN or infinity")
+        raise BadVectors(f"{where}: patch_vectors hold NaN or infinity")
     return values
 
 
@@ -72,25 +75,29 @@ def _decode(raw: bytes, dtype: str) -> NDArray[np.float32]:
     return np.frombuffer(raw, "<f4" if dtype == "float32" else "<f2").astype(np.float32)
 
 
-def row(table: NDArray[np.float32] | None, index: int, field: str) -> Vector:
+def row(
+    table: NDArray[np.float32] | None, index: int, field: str, *, where: str = "patch[0]"
+) -> Vector:
     """One row of the table."""
     if table is None:
         raise BadVectors(f"{field} requires patch_vectors")
     if not 0 <= index < len(table):
-        raise BadVectors(f"patch[0]: {field} row {index} is out of range [0, {len(table)})")
+        raise BadVectors(f"{where}: {field} row {index} is out of range [0, {len(table)})")
     return np.asarray(table[index], dtype=np.float32)
 
 
-def mask_vector(mask: Mask, table: NDArray[np.float32] | None, width: int) -> Vector:
+def mask_vector(
+    mask: Mask, table: NDArray[np.float32] | None, width: int, *, where: str = "patch[0]"
+) -> Vector:
     """The mask as one weight per dimension."""
     if (mask.indices is None) == (mask.inline is None):
-        raise BadVectors("patch[0]: mask takes exactly one of 'indices' and 'inline'")
+        raise BadVectors(f"{where}: mask takes exactly one of 'indices' and 'inline'")
     if mask.indices is None:
         assert mask.inline is not None
-        return row(table, mask.inline, "mask.inline")
+        return row(table, mask.inline, "mask.inline", where=where)
     bad = [i for i in mask.indices if not 0 <= i < width]
     if bad:
-        raise BadVectors(f"patch[0]: mask index {bad[0]} is out of range [0, {width})")
+        raise BadVectors(f"{where}: mask index {bad[0]} is out of range [0, {width})")
     out = np.zeros(width, dtype=np.float32)
     out[mask.indices] = 1.0
     return out

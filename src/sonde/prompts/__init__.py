@@ -1,6 +1,7 @@
 """From text to token positions: spans, alignment, and prompt pairs to try."""
 
 from sonde.prompts.align import Pairs, align, pair_explicitly
+from sonde.prompts.digest import prompt_digest
 from sonde.prompts.pairs import PAIRS, PromptPair, prompt_pair
 from sonde.prompts.spans import (
     Span,
@@ -21,6 +22,7 @@ __all__ = [
     "find_matches",
     "offsets_by_decoding",
     "pair_explicitly",
+    "prompt_digest",
     "prompt_pair",
     "resolve_positions",
     "tokens_overlapping",

@@ -5,26 +5,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Self
 
-from pydantic import AwareDatetime, JsonValue
+from pydantic import JsonValue
 
-from sonde.schema import ModelDescription, PatchSweepRequest, Wire
+from sonde import schema
+from sonde.schema import ModelDescription, PatchSweepRequest
 
 
-class Provenance(Wire):
-    """The model, the software and the request behind one result."""
-
-    model: str
-    architecture: str
-    weights: str
-    """Fingerprint of the weights."""
-    dtype: str
-    device: str
-    n_layers: int
-    versions: dict[str, str]
-    """Version by package: sonde, torch, transformers."""
-    created: AwareDatetime
-    request: dict[str, JsonValue]
-    """The request as it was sent, without its nulls; vector tables by their SHA-256."""
+class Provenance(schema.Provenance):
+    """The wire's provenance, and how it comes about."""
 
     @classmethod
     def of(

@@ -47,7 +47,7 @@ class Sweep:
     result.argmax                   # the strongest site of all hooks
     result.top(5, by="abs")         # farthest from the corrupt baseline, either way
     result.heatmap()                # matplotlib
-    result.save("sweep.html")       # or .png .svg .json .csv
+    result.save("sweep.html")       # or .png .svg .json .csv .parquet
     """
 
     summary: SweepSummary
@@ -203,14 +203,20 @@ class Sweep:
         return self._written(page(self), path)
 
     def save(self, path: PathLike) -> Path:
-        """Write what the suffix names, whole or not at all: .png .svg .html .json .csv."""
-        suffix = files.suffix_of(path)
-        if suffix in (".png", ".svg"):
+        """Write what the suffix names, whole or not at all: .png .svg .html .json .csv .parquet."""
+        return files.write(path, self.encoded(files.suffix_of(path).removeprefix(".")))
+
+    def encoded(self, format: str) -> bytes:
+        """The bytes of a file: png, svg, html, json, csv or parquet."""
+        if format in ("png", "svg"):
             from sonde.results import plot
 
-            return files.write(path, plot.image(self, suffix.removeprefix(".")))
-        text = {".html": self.to_html, ".json": self.to_json, ".csv": self.to_csv}[suffix]()
-        return files.write(path, text.encode())
+            return plot.image(self, format)
+        if format == "parquet":
+            from sonde.results.parquet import to_parquet
+
+            return to_parquet(self)
+        return {"html": self.to_html, "json": self.to_json, "csv": self.to_csv}[format]().encode()
 
     def _repr_html_(self) -> str:
         from sonde.results.page import fragment

@@ -60,11 +60,12 @@ def to_csv(sweep: Sweep) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(COLUMNS)
-    writer.writerows(_rows(sweep))
+    writer.writerows(rows(sweep))
     return text.getvalue()
 
 
-def _rows(sweep: Sweep) -> Iterator[tuple[str, int, int, str, str, float | None]]:
+def rows(sweep: Sweep) -> Iterator[tuple[str, int, int, str, str, float | None]]:
+    """The cells under `COLUMNS`, metric by metric, hook by hook."""
     further = {metric: g for metric, g in sweep.metric_grids.items() if metric != sweep.metric}
     for metric, grids in {sweep.metric: sweep.grids, **further}.items():
         for hook, grid in grids.items():

@@ -17,6 +17,8 @@ class ModelDescription(Wire):
     vocabulary: int
     max_tokens: int
     hooks: list[Hook]
+    end_ids: list[int]
+    """Tokens that end a completion."""
     dtype: str
     device: str
     weights: str
@@ -28,3 +30,21 @@ class ModelDescription(Wire):
     """Why the path is not `packed`; None when it is."""
     exact: bool
     """A cell has the same bits alone, in any grid, in any chunking: tested when it was loaded."""
+
+
+class ModelEntry(Wire):
+    """A model as OpenAI's API lists it."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int
+    """When the server began to offer it, in seconds since 1970."""
+    owned_by: Literal["sonde"] = "sonde"
+    max_model_len: int
+
+
+class ModelList(Wire):
+    """The models a server offers."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelEntry]

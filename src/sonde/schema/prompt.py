@@ -1,6 +1,6 @@
 """How a request points at tokens and layers."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -25,8 +25,9 @@ class LayerRange(Wire):
 
 
 Position = Whole | SpanPosition
-Positions = list[Position] | Literal["all_prompt"]
-Layers = list[Whole] | LayerRange
+Positions = Annotated[list[Position], Field(max_length=100_000)] | Literal["all_prompt"]
+Layers = Annotated[list[Whole], Field(max_length=10_000)] | LayerRange
+"""Lists are refused by their length before their items are looked at."""
 
 Pairing = Literal["strict", "first", "last", "proportional", "mean"]
 """What to do with the tokens between the common prefix and the common suffix when the two prompts

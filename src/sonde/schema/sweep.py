@@ -7,6 +7,7 @@ from pydantic import Field, FiniteFloat
 from sonde.schema.base import Whole, Wire
 from sonde.schema.prompt import Alignment, Layers, Pairing, Position, Positions
 from sonde.schema.site import Hook
+from sonde.schema.source_run import RunName
 
 Metric = Literal["logprob", "logit_diff", "recovered"]
 """`logprob` of the answer · `logit_diff` answer minus foil · `recovered` share of the gap between
@@ -16,7 +17,7 @@ corrupt and clean answer log-probability that the patch wins back (0 is corrupt,
 class Mask(Wire):
     """Which dimensions a patch touches: a list of them, or a row of weights in `patch_vectors`."""
 
-    indices: list[Whole] | None = None
+    indices: Annotated[list[Whole], Field(max_length=100_000)] | None = None
     inline: Whole | None = None
 
 
@@ -39,7 +40,7 @@ class PatchSweepRequest(Wire):
     hook: str = "post_block"
     hooks: list[str] | None = None
     """Wins over `hook`; the grids then come in `hook_grids`."""
-    source_run: str | None = None
+    source_run: RunName | None = None
     clean_prompt: str | None = None
     clean_baseline: FiniteFloat | None = None
     keep_source: bool = False
@@ -143,6 +144,8 @@ class Start(Wire):
     hooks: list[Hook] | None = Field(default=None, exclude_if=lambda value: value is None)
     cells: int
     tokens: PromptTokens
+    id: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """The sweep's id on a server."""
 
 
 class Cell(Wire):

@@ -28,13 +28,15 @@ from sonde.schema import Hook, SourceRun
 T = TypeVar("T")
 
 LEASE_SECONDS = 300.0
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 
 
 @dataclass(frozen=True)
 class Contents:
     """What was captured, beside the activations themselves."""
 
+    prompt: str
+    """Digest of the token ids it was captured from."""
     n_tokens: int
     hooks: tuple[Hook, ...]
     layers: tuple[int, ...]
@@ -64,6 +66,8 @@ class _Entry(Generic[T]):
     stored_at: float
     leases: dict[str, float] = field(default_factory=dict)
     """Holder -> when its lease runs out."""
+    given_up: bool = False
+    """Whoever captured it is done with it: it goes with its last lease."""
 
     def lease_left(self, now: float) -> float | None:
         """Seconds until the last lease runs out; None when none is left."""
@@ -76,6 +80,7 @@ class _Entry(Generic[T]):
         return SourceRun(
             run=self.handle.run,
             generation=self.handle.generation,
+            prompt=contents.prompt,
             n_tokens=contents.n_tokens,
             hooks=list(contents.hooks),
             layers=list(contents.layers),
@@ -168,24 +173,32 @@ class SourceRuns(Generic[T]):
         """Give back that holder's lease; False when it had none."""
         with self._lock:
             entry = self._entries.get(run)
-            return entry is not None and entry.leases.pop(holder, None) is not None
+            had = entry is not None and entry.leases.pop(holder, None) is not None
+            self._forget_given_up()
+            return had
 
     def drop(self, run: str) -> bool:
         """Forget a run and its leases, whoever holds them; False when there is none."""
         with self._lock:
             return self._entries.pop(run, None) is not None
 
-    def discard(self, handle: Handle) -> bool:
-        """Forget exactly that run: a newer one of the same name is somebody else's and stays."""
+    def give_up(self, handle: Handle) -> bool:
+        """Forget exactly that run as soon as nobody leases it; False when it is gone already.
+
+        For a sweep that ends and drops what it captured: another that found the run meanwhile goes
+        on to its end, and a newer run of the same name is somebody else's and stays.
+        """
         with self._lock:
             entry = self._current(handle)
             if entry is not None:
-                del self._entries[handle.run]
+                entry.given_up = True
+                self._forget_given_up()
             return entry is not None
 
     def manifests(self) -> dict[str, SourceRun]:
         """The stored runs by name, next to be evicted first. Listing is not a use."""
         with self._lock:
+            self._forget_given_up()
             now = self._clock()
             return {run: entry.described(now) for run, entry in self._entries.items()}
 
@@ -193,6 +206,17 @@ class SourceRuns(Generic[T]):
         """Bytes of all stored runs together."""
         with self._lock:
             return sum(entry.contents.n_bytes for entry in self._entries.values())
+
+    @property
+    def budget_bytes(self) -> int:
+        """What all stored runs together may take."""
+        return self._budget
+
+    def _forget_given_up(self) -> None:
+        now = self._clock()
+        for run, entry in list(self._entries.items()):
+            if entry.given_up and entry.lease_left(now) is None:
+                del self._entries[run]
 
     def _current(self, handle: Handle) -> _Entry[T] | None:
         entry = self._entries.get(handle.run)
@@ -234,8 +258,8 @@ class SourceRuns(Generic[T]):
 
 def check_run_name(run: str) -> None:
     """Names go into URLs and messages: refuse what could be anything but a name there."""
-    if run in {".", ".."} or not _NAME.fullmatch(run):
+    if not _NAME.fullmatch(run):
         raise BadRequest(
             f"source run name {run[:128]!r} is not allowed; "
-            "use 1 to 128 letters, digits, '.', '_' or '-', and not '.' or '..'"
+            "use 1 to 128 letters, digits, '.', '_' or '-', and no '.' first"
         )

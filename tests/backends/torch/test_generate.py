@@ -6,7 +6,7 @@ import torch
 
 from sonde.backends.base import FromRun, FromVector, GeneratedToken, GenerateRequest, Patch, Row
 from sonde.backends.torch.backend import TorchBackend
-from sonde.errors import BadRequest, HookNeverFired, PositionOutOfRange
+from sonde.errors import BadRequest, EngineError, HookNeverFired, PositionOutOfRange
 from sonde.schema import HOOKS, Hook
 from tests.architectures import ARCHITECTURES, VOCABULARY, WIDTH
 from tests.backends.torch.reference import Edit, Reference
@@ -152,6 +152,33 @@ def test_a_narrow_nucleus_is_greedy() -> None:
     made = complete(backend, tokens, max_tokens=5, temperature=1.0, top_p=1e-9, seed=3)
 
     assert [each.token for each in made] == [each.token for each in greedy]
+
+
+@pytest.mark.parametrize("temperature", [1e-6, 1e-30, 5e-324])
+def test_next_to_no_temperature_is_greedy(temperature: float) -> None:
+    backend, tokens = tiny_backend(), prompt(9, 1)
+    greedy = complete(backend, tokens, max_tokens=5)
+
+    made = complete(backend, tokens, max_tokens=5, temperature=temperature, seed=3)
+
+    assert [each.token for each in made] == [each.token for each in greedy]
+
+
+def test_no_temperature_is_too_high_to_draw() -> None:
+    assert len(complete(tiny_backend(), prompt(9, 1), max_tokens=5, temperature=1e300)) == 5
+
+
+def test_no_token_is_drawn_from_what_is_no_distribution() -> None:
+    backend, tokens = tiny_backend(), prompt(9, 1)
+    patch = Patch("post_block", 0, 8, FromVector(vector(WIDTH)), alpha=1e300)
+
+    with pytest.raises(BadRequest, match="after 9 tokens are not finite: the patches write"):
+        complete(backend, tokens, patches=(patch,))
+
+    with torch.no_grad():
+        backend._model.get_input_embeddings().weight.fill_(float("nan"))
+    with pytest.raises(EngineError, match="after 9 tokens are not finite; load the model"):
+        complete(backend, tokens)
 
 
 def test_the_likeliest_tokens_come_with_their_log_probabilities() -> None:

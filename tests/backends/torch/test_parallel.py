@@ -10,7 +10,7 @@ import torch
 from sonde.backends.base import FromVector, Patch, Row
 from sonde.backends.torch import parallel
 from sonde.backends.torch.cells import CellPlan
-from sonde.backends.torch.parallel import SplitRun, one_thread_each, split
+from sonde.backends.torch.parallel import SplitRun, dealt, one_thread_each, split
 from tests.backends.torch.tiny import prompt, tiny_backend, vector
 
 
@@ -108,3 +108,14 @@ def graded(backend: object, tokens: list[int], rows: list[Row]) -> np.ndarray:
     for scores in backend.score(tokens, rows, [5, 50]):  # type: ignore[attr-defined]
         out[list(scores.rows)] = scores.logprobs
     return out
+
+
+def test_cells_are_dealt_out_so_that_all_hands_cost_about_the_same() -> None:
+    """A whole grid, at every layer suffixes of 8, 7, … 1 rows, and the unpatched prompt."""
+    cells = [CellPlan(0, (), 0, 0, ())]
+    cells += [CellPlan(0, (), first, joins, ()) for joins in range(30) for first in range(1, 9)]
+    for hands in (2, 3, 4):
+        out = dealt(cells, hands)
+        assert sorted(map(id, cells)) == sorted(id(cell) for hand in out for cell in hand)
+        costs = [sum((9 - cell.first) * (30 - cell.joins) for cell in hand) for hand in out]
+        assert max(costs) < 1.03 * min(costs)

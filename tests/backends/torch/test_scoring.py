@@ -1,5 +1,8 @@
 """Rows without work are settled at once; the rest come in chunks, each row exactly once."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -7,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sonde.backends.base import FromVector, Patch, Row
+from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.torch.cells import CellPlan
 from sonde.backends.torch.scoring import chunks, settled
-from sonde.errors import SourceRunDropped
+from sonde.errors import OutOfMemory, SourceRunDropped
 from tests.architectures import WIDTH
 from tests.backends.torch.tiny import (
     IDS,
@@ -19,6 +23,7 @@ from tests.backends.torch.tiny import (
     from_run,
     pair_of_prompts,
     prompt,
+    scores,
     sites,
     tiny_backend,
     vector,
@@ -100,33 +105,60 @@ def test_a_row_that_is_to_be_computed_is_computed_whatever_it_writes() -> None:
     assert [part.computed for part in parts] == [2]
 
 
+class Spied:
+    """A backend's path that counts the cells of each chunk it starts, and may refuse one."""
+
+    def __init__(self, backend: TorchBackend, refuse: Callable[[int], bool] = lambda _: False):
+        self.started: list[int] = []
+        self._path, self._refuse = backend._path, refuse
+        backend._path = self  # type: ignore[assignment]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._path, name)
+
+    def start(self, trace: Any, cells: Any, sources: Any) -> object:
+        self.started.append(len(cells))
+        if self._refuse(len(cells)):
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried …")
+        return self._path.start(trace, cells, sources)
+
+
+def test_a_chunk_that_does_not_fit_memory_is_halved_and_its_numbers_stay_the_same() -> None:
+    backend = tiny_backend()
+    clean, corrupt = pair_of_prompts(9)
+    rows = from_run(captured(backend, "clean", clean), sites(backend, 9))
+    expected = scores(backend, corrupt, rows)
+    spied = Spied(backend, lambda cells: cells > 5)
+    assert np.array_equal(scores(backend, corrupt, rows), expected)
+    assert max(spied.started) > 5
+    assert sum(n for n in spied.started if n <= 5) == spied.started[0]
+
+
+def test_when_not_even_one_cell_fits_that_is_said_and_the_next_call_works() -> None:
+    backend = tiny_backend()
+    clean, corrupt = pair_of_prompts(9)
+    rows = from_run(captured(backend, "clean", clean), sites(backend, 9))
+    full = [True]
+    Spied(backend, lambda _: full[0])
+    with pytest.raises(OutOfMemory, match="not enough for a single cell"):
+        list(backend.score(corrupt, rows, IDS))
+    full[0] = False
+    assert len(scores(backend, corrupt, rows)) == len(rows)
+
+
 def test_work_stops_between_chunks_when_nobody_listens() -> None:
     backend = tiny_backend()
     at_most(backend, 20)
     clean, corrupt = pair_of_prompts(9)
     rows = from_run(captured(backend, "clean", clean), sites(backend, 9))
-    started: list[int] = []
-    original = backend._path.start
-
-    class Spied:
-        """The path, counting the chunks it starts."""
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(path, name)
-
-        def start(self, *args: object) -> object:
-            started.append(1)
-            return original(*args)  # type: ignore[arg-type]
-
-    path = backend._path
-    backend._path = Spied()  # type: ignore[assignment]
+    spied = Spied(backend)
 
     work = backend.score(corrupt, rows, IDS)
     next(work)
     next(work)
     work.close()  # type: ignore[attr-defined]
 
-    assert len(started) == 1
+    assert len(spied.started) == 1
 
 
 def test_a_run_dropped_between_chunks_is_noticed() -> None:

@@ -24,7 +24,6 @@ from sonde.backends.torch.check import (
     check_rows,
     check_sampling,
     check_sites,
-    check_text,
     check_tokens,
 )
 from sonde.backends.torch.generate import generate
@@ -40,10 +39,12 @@ from sonde.backends.torch.memory import (
 )
 from sonde.backends.torch.parallel import one_thread_each
 from sonde.backends.torch.path import Path, choose_path
+from sonde.backends.torch.reading import Reader
 from sonde.backends.torch.sources import CapturedRun, gather, keep
+from sonde.backends.torch.text import Text, end_ids
 from sonde.backends.torch.trace import INSIDE, Trace
 from sonde.errors import BadRequest, HookNeverFired
-from sonde.prompts import offsets_by_decoding
+from sonde.prompts import prompt_digest
 from sonde.schema import Hook, ModelDescription, Site, SourceRun
 from sonde.store.source_runs import Contents, Handle, SourceRuns
 
@@ -68,6 +69,7 @@ class TorchBackend:
         """`memory_budget` bounds a sweep's working memory, `source_budget` the stored runs."""
         self._loaded = loaded
         self._model = loaded.model
+        self._text = Text(loaded.tokenizer)
         self._path: Path = choose_path(
             loaded.model, compile_layers=compile_layers, fixed_rows=fixed_rows
         )
@@ -89,6 +91,7 @@ class TorchBackend:
             vocabulary=self._model.get_output_embeddings().weight.shape[0],
             max_tokens=getattr(config, "max_position_embeddings", UNLIMITED),
             hooks=list(self._path.layout.hooks),
+            end_ids=end_ids(self._loaded),
             dtype=str(self._model.dtype).removeprefix("torch."),
             device=str(self._model.device),
             weights=self._loaded.fingerprint,
@@ -102,29 +105,28 @@ class TorchBackend:
         """Where the model was loaded from."""
         return str(self._model.name_or_path)
 
+    @property
+    def reader(self) -> Reader:
+        """Runs many prompts at once, unpatched: their activations and their cross-entropy."""
+        return Reader(self._path, self._loaded.tokenizer)
+
     def tokenize(self, text: str, *, special: bool = True) -> list[int]:
         """Token ids; `special` adds the tokens the tokenizer adds by default."""
-        check_text(text)
-        ids: list[int] = self._loaded.tokenizer(text, add_special_tokens=special)["input_ids"]
-        return ids
+        return self._text.tokenize(text, special=special)
 
     def detokenize(self, tokens: Sequence[int]) -> str:
         """Text of the ids; special tokens decode to nothing."""
-        text: str = self._loaded.tokenizer.decode(
-            list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
-        )
-        return text
+        return self._text.detokenize(tokens)
+
+    def render_chat(
+        self, messages: Sequence[Mapping[str, str]], *, generation_prompt: bool = True
+    ) -> list[int]:
+        """Token ids of a conversation, as the model's own chat template writes it."""
+        return self._text.render_chat(messages, generation_prompt=generation_prompt)
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Half-open character interval of each token; empty for special tokens."""
-        check_text(text)
-        tokenizer = self._loaded.tokenizer
-        if not tokenizer.is_fast:
-            return offsets_by_decoding(self.tokenize(text), self.detokenize)
-        encoded = tokenizer(text, return_offsets_mapping=True)
-        special = set(tokenizer.all_special_ids)
-        pairs = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
-        return [(0, 0) if token in special else (a, b) for token, (a, b) in pairs]
+        return self._text.offsets(text)
 
     def prepare(self, prompts: Sequence[Sequence[int]], hooks: Sequence[Hook]) -> None:
         """Run prompts side by side, so that the weights are read once for all of them."""
@@ -175,8 +177,8 @@ class TorchBackend:
         self._runs.check(run, size * len(hooks) * len(layers) * len(positions))
         held = keep(self._trace(tokens, hooks), hooks, layers, positions)
         contents = Contents(
-            len(tokens), tuple(hooks), tuple(layers), tuple(positions), held.nbytes(),
-            self._loaded.fingerprint,
+            prompt_digest(tokens), len(tokens), tuple(hooks), tuple(layers), tuple(positions),
+            held.nbytes(), self._loaded.fingerprint,
         )  # fmt: skip
         self._runs.put(run, contents, held)
         return self._runs.manifests()[run]
@@ -184,6 +186,10 @@ class TorchBackend:
     def manifests(self) -> dict[str, SourceRun]:
         """The stored runs, by name."""
         return self._runs.manifests()
+
+    def source_budget(self) -> int:
+        """Bytes that all stored runs together may take."""
+        return self._runs.budget_bytes
 
     def lease(self, run: str, holder: str) -> bool:
         """Protect a run from eviction for the store's TTL; False when there is no such run."""
@@ -197,7 +203,7 @@ class TorchBackend:
         """Forget a run, leased or not; False when there is no such run."""
         if generation is None:
             return self._runs.drop(run)
-        return self._runs.discard(Handle(run, generation))
+        return self._runs.give_up(Handle(run, generation))
 
     def score(
         self, tokens: Sequence[int], rows: Sequence[Row], token_ids: Sequence[int]
@@ -228,14 +234,14 @@ class TorchBackend:
         n_tokens = len(prompt.trace.tokens)
         for chunk in chunks:
             began = time.perf_counter()
-            started = scoring.start_chunk(prompt, rows, chunk, reader)
-            if self._model.device.type == "cpu":
-                self._learn_rate(chunk, n_tokens, time.perf_counter() - began)
-                yield started.scores()
-                continue
-            if waiting is not None:
-                yield waiting.scores()
-            waiting = started
+            for started in scoring.start_or_halve(prompt, rows, chunk, reader):
+                if self._model.device.type == "cpu":
+                    self._learn_rate(chunk, n_tokens, time.perf_counter() - began)
+                    yield started.scores()
+                    continue
+                if waiting is not None:
+                    yield waiting.scores()
+                waiting = started
         if waiting is not None:
             yield waiting.scores()
 

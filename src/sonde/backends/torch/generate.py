@@ -20,6 +20,7 @@ from sonde.backends.torch.layout import Layout, first_tensor
 from sonde.backends.torch.path import Path
 from sonde.backends.torch.segments import Segments
 from sonde.backends.torch.writes import Writes, applied, write_entering
+from sonde.errors import BadRequest, EngineError
 from sonde.schema import Hook
 
 
@@ -59,6 +60,7 @@ def generate(path: Path, request: GenerateRequest, sources: Sources) -> Iterator
             final = _recomputed(path, tokens, placed, sources)
         with torch.inference_mode():
             logits, normaliser = path.head.distribution(final)
+        _check_finite(normaliser, len(tokens), request)
         chosen = _choose(logits[0], request, generator)
         yield _token(logits[0] - normaliser[0], chosen, request)
         if chosen in request.stop_ids:
@@ -154,11 +156,22 @@ def _stop_after(stack: ExitStack, layer: nn.Module) -> None:
     stack.callback(layer.register_forward_hook(after).remove)
 
 
+def _check_finite(normaliser: Tensor, n_tokens: int, request: GenerateRequest) -> None:
+    """A token drawn from what is no distribution would look like any other."""
+    if bool(torch.isfinite(normaliser).all()):
+        return
+    found = f"the log-probabilities after {n_tokens} tokens are not finite"
+    if request.patches:
+        raise BadRequest(f"{found}: the patches write numbers that are too large for this model")
+    raise EngineError(f"{found}; load the model in a wider dtype")
+
+
 def _choose(logits: Tensor, request: GenerateRequest, generator: torch.Generator) -> int:
     """Greedy at temperature 0; otherwise a draw from the temperature- and top-p-limited rest."""
     if request.temperature == 0:
         return int(logits.argmax())
-    probabilities = torch.softmax(logits / request.temperature, -1)
+    apart = (logits - logits.max()).double()  # at most 0, so that no temperature overflows
+    probabilities = torch.softmax(apart / request.temperature, -1)
     if request.top_p < 1:
         ordered, order = probabilities.sort(descending=True)
         beyond = ordered.cumsum(-1) - ordered >= request.top_p
@@ -170,4 +183,5 @@ def _token(logprobs: Tensor, chosen: int, request: GenerateRequest) -> Generated
     wanted = list(request.logprob_ids)
     if request.top_logprobs:
         wanted += logprobs.topk(request.top_logprobs).indices.tolist()
-    return GeneratedToken(chosen, float(logprobs[chosen]), {i: float(logprobs[i]) for i in wanted})
+    chosen_logprob, *rest = logprobs[[chosen, *wanted]].tolist()
+    return GeneratedToken(chosen, chosen_logprob, dict(zip(wanted, rest, strict=True)))

@@ -23,6 +23,13 @@ def default_bytes(device: torch.device) -> int:
     return (2 if device.type == "cpu" else 16) * 2**30
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an allocation failed; the CPU's allocator raises a plain `RuntimeError`."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+
+
 class PeakBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the bytes of tensors that come to life inside it, and remembers the most at once."""
 

@@ -8,15 +8,15 @@ threads, nor on the rows beside it (see `rows`).
 Not for patches inside layers: those are made by hooks on modules that all threads share.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
 from sonde.backends.torch.cells import CellPlan
 from sonde.backends.torch.scoring import Run
+from sonde.backends.torch.threads import one_thread_each as one_thread_each
 
 MIN_CELLS = 16
 """Fewer cells than this per thread are not worth splitting."""
@@ -42,21 +42,25 @@ def split(cells: Sequence[CellPlan], start: Callable[[Sequence[CellPlan]], Run])
     inside = any(patch.inside is not None for cell in cells for patch in cell.patches)
     if threads < 2 or inside:
         return start(cells)
-    ordered = sorted(cells, key=lambda cell: (cell.joins, cell.first))
-    return SplitRun([start(ordered[part::threads]) for part in range(threads)])
+    return SplitRun([start(hand) for hand in dealt(cells, threads)])
+
+
+def dealt(cells: Sequence[CellPlan], hands: int) -> list[list[CellPlan]]:
+    """The cells in so many hands that cost about the same: each to the lightest, costliest first.
+
+    A cell costs a row for each position from its first, at each layer from where it joins.
+    """
+    last, top = (max(getattr(cell, name) for cell in cells) + 1 for name in ("first", "joins"))
+    costs = [(last - cell.first) * (top - cell.joins) for cell in cells]
+    out: list[list[CellPlan]] = [[] for _ in range(hands)]
+    loads = [0] * hands
+    for i in sorted(range(len(cells)), key=lambda i: -costs[i]):
+        hand = loads.index(min(loads))
+        out[hand].append(cells[i])
+        loads[hand] += costs[i]
+    return out
 
 
 def _final(run: Run) -> Tensor:
     with torch.inference_mode():
         return run.final()
-
-
-@contextmanager
-def one_thread_each() -> Iterator[None]:
-    """Inside the block operations take one thread; the setting is the whole process's."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

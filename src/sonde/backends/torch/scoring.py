@@ -16,8 +16,10 @@ from torch import Tensor
 
 from sonde.backends.base import FromRun, Patch, Row, Scores
 from sonde.backends.torch.cells import CellPlan, Placed, Sources, place, plan_cell
+from sonde.backends.torch.memory import out_of_memory
 from sonde.backends.torch.sources import CapturedRun, changes_nothing, gather
 from sonde.backends.torch.trace import Trace
+from sonde.errors import OutOfMemory
 
 Runs = Callable[[set[str]], Mapping[str, CapturedRun]]
 """Names -> the runs, read anew each time, so that a dropped run is noticed."""
@@ -130,6 +132,25 @@ def start_chunk(prompt: Prompt, rows: Sequence[Row], chunk: list[CellPlan], runs
         run = prompt.start(trace, _renumbered(chunk, rows), sources)
         logprobs = prompt.grade(run.final())
     return Pending(tuple(cell.row for cell in run.cells), logprobs)
+
+
+def start_or_halve(
+    prompt: Prompt, rows: Sequence[Row], chunk: list[CellPlan], runs: Runs
+) -> Iterator[Pending]:
+    """One chunk; when memory runs out, its halves instead. No number depends on the chunking."""
+    try:
+        started = start_chunk(prompt, rows, chunk, runs)
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        if len(chunk) == 1:
+            raise OutOfMemory from error
+    else:
+        yield started
+        return
+    middle = len(chunk) // 2
+    yield from start_or_halve(prompt, rows, chunk[:middle], runs)
+    yield from start_or_halve(prompt, rows, chunk[middle:], runs)
 
 
 def _renumbered(chunk: list[CellPlan], rows: Sequence[Row]) -> list[CellPlan]:

@@ -1,0 +1,135 @@
+"""What selecting features costs on top of the matrix product that encoding is.
+
+Encoding (product, bias, exact top-k, active features) and the bare float32 product of the same
+tensors, in turns; times are medians, and so is the ratio; the ratio of the best of each is what is
+left when nothing else runs. The product writes into memory that is
+there already, so that the comparison is with the product alone. The k largest are compared with
+those a library's top-k finds. CPU: the default model's shapes. CUDA: 4,096 → 65,536.
+
+    python -m benchmarks.sae_encode
+    python -m benchmarks.sae_encode --device cuda --out sae_encode.json
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmarks.machine import RESULTS, machine, median
+from sonde.sae.activations import TopK
+from sonde.sae.autoencoder import Autoencoder
+from sonde.sae.encode import default_budget
+from sonde.sae.precision import exact_float32
+
+SHAPES = {"cpu": (576, 4096, 64), "cuda": (4096, 65536, 100)}
+"""Width, features, k."""
+
+
+def autoencoder(d_in: int, d_sae: int, k: int, device: str) -> Autoencoder:
+    """Random weights; decoder rows are the encoder's columns."""
+    draw = torch.Generator(device).manual_seed(0)
+    W_enc = torch.randn(d_in, d_sae, generator=draw, device=device) / d_in**0.5
+    return Autoencoder(
+        W_enc=W_enc,
+        b_enc=torch.randn(d_sae, generator=draw, device=device) / 10,
+        W_dec=W_enc.T.contiguous(),
+        b_dec=torch.randn(d_in, generator=draw, device=device) / 10,
+        activation=TopK(k),
+        subtract_b_dec=True,
+    )
+
+
+def seconds(run: Callable[[], object], device: str) -> float:
+    """How long one call takes, the device idle before and after."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+    began = time.perf_counter()
+    run()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - began
+
+
+def peak_bytes(run: Callable[[], object]) -> int:
+    """What a call takes on the GPU at its worst, beyond what was there."""
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    run()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before
+
+
+def same_as_library(sae: Autoencoder, x: Tensor, product: Tensor) -> bool:
+    """Whether the k largest values are those of a library's top-k on the dense block."""
+    indices, values = sae.top_features(x, sae.d_sae)
+    with exact_float32(sae.device):
+        torch.addmm(sae.b_enc, x - sae.b_dec, sae.W_enc, out=product)
+    expected = product.topk(values.shape[1]).values.relu()
+    return torch.allclose(values, expected, rtol=1e-5, atol=1e-5) and torch.allclose(
+        product.gather(1, indices).relu(), expected, rtol=1e-5, atol=1e-5
+    )
+
+
+def measure(device: str, tokens: int, repeats: int, budget: int | None) -> dict[str, Any]:
+    """All numbers for one device."""
+    d_in, d_sae, k = SHAPES[device]
+    sae = autoencoder(d_in, d_sae, k, device)
+    draw = torch.Generator(device).manual_seed(1)
+    x = torch.randn(tokens, d_in, generator=draw, device=device)
+    product = torch.empty(tokens, d_sae, device=device)
+    budget = budget or default_budget(sae.device, d_sae)
+
+    def encode() -> object:
+        return sae.encode(x, budget_bytes=budget)
+
+    def bare() -> object:
+        with exact_float32(sae.device):
+            return torch.mm(x, sae.W_enc, out=product)
+
+    active = sae.encode(x, budget_bytes=budget)
+    pairs = [(seconds(bare, device), seconds(encode, device)) for _ in range(repeats + 2)][2:]
+    result = {
+        "shape": f"{d_in} → {d_sae}, k {k}, {tokens} tokens",
+        "product_ms": 1e3 * median([product_s for product_s, _ in pairs]),
+        "encode_ms": 1e3 * median([encode_s for _, encode_s in pairs]),
+        "ratio": median([encode_s / product_s for product_s, encode_s in pairs]),
+        "ratio_of_best": min(pair[1] for pair in pairs) / min(pair[0] for pair in pairs),
+        "library_topk_ms": 1e3 * seconds(lambda: product.topk(k), device),
+        "decode_ms": 1e3 * median([seconds(lambda: sae.decode(active), device) for _ in range(5)]),
+        "budget_mib": budget / 2**20,
+        "same_as_library": same_as_library(sae, x, product),
+    }
+    if device == "cuda":
+        peak = peak_bytes(encode)
+        result |= {"peak_mib": peak / 2**20, "within_budget": peak <= budget}
+    return result
+
+
+def main() -> None:
+    """Measure, print, keep beside what was measured on other devices."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", choices=SHAPES, default="cpu")
+    parser.add_argument("--tokens", type=int, default=2048)
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--budget-mib", type=int)
+    parser.add_argument("--out", type=Path, default=RESULTS / "sae_encode.json")
+    asked = parser.parse_args()
+    budget = asked.budget_mib and asked.budget_mib * 2**20
+    about = machine()
+    if asked.device == "cuda":
+        about["gpu"] = torch.cuda.get_device_name()
+    result = {"machine": about, **measure(asked.device, asked.tokens, asked.repeats, budget)}
+    kept = RESULTS / "sae_encode.json"
+    others = json.loads(kept.read_text()) if kept.exists() else {}
+    asked.out.write_text(json.dumps(others | {asked.device: result}, indent=1) + "\n")
+    print(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Text to tokens and back, safely from any thread.
+
+A fast tokenizer must not be used by two threads at once, and a server asks for tokens while its
+engine runs: so one lock, held for one call.
+"""
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+
+from jinja2 import TemplateError
+from transformers import PreTrainedTokenizerBase
+
+from sonde.backends.torch.check import check_text
+from sonde.backends.torch.loading.loaded import Loaded
+from sonde.errors import BadRequest
+from sonde.prompts import offsets_by_decoding
+
+
+class Text:
+    """A tokenizer behind a lock."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self._tokenizer = tokenizer
+        self._lock = Lock()
+
+    def tokenize(self, text: str, *, special: bool = True) -> list[int]:
+        """Token ids; `special` adds the tokens the tokenizer adds by default."""
+        check_text(text)
+        with self._lock:
+            ids: list[int] = self._tokenizer(text, add_special_tokens=special)["input_ids"]
+        return ids
+
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        """Text of the ids; special tokens decode to nothing."""
+        with self._lock:
+            text: str = self._tokenizer.decode(
+                list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
+            )
+        return text
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Half-open character interval of each token; empty for special tokens."""
+        check_text(text)
+        if not self._tokenizer.is_fast:
+            return offsets_by_decoding(self.tokenize(text), self.detokenize)
+        with self._lock:
+            encoded = self._tokenizer(text, return_offsets_mapping=True)
+            special = set(self._tokenizer.all_special_ids)
+        pairs = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+        return [(0, 0) if token in special else (a, b) for token, (a, b) in pairs]
+
+    def render_chat(
+        self, messages: Sequence[Mapping[str, str]], *, generation_prompt: bool = True
+    ) -> list[int]:
+        """Token ids of a conversation, as the model's own chat template writes it."""
+        for message in messages:
+            check_text(message["content"])
+        if self._tokenizer.chat_template is None:
+            raise BadRequest("this model has no chat template; give it a prompt instead")
+        with self._lock:
+            try:
+                ids = self._tokenizer.apply_chat_template(
+                    [dict(message) for message in messages],
+                    add_generation_prompt=generation_prompt,
+                    return_dict=False,
+                )
+            except TemplateError as error:
+                raise BadRequest(f"the chat template refuses these messages: {error}") from error
+        return [int(token) for token in ids]
+
+
+def end_ids(loaded: Loaded) -> list[int]:
+    """Tokens that end a completion, as the model's generation settings and tokenizer name them."""
+    settings = getattr(loaded.model, "generation_config", None)
+    named = getattr(settings, "eos_token_id", None)
+    ids = named if isinstance(named, list) else [named]
+    return sorted({i for i in [*ids, loaded.tokenizer.eos_token_id] if isinstance(i, int)})

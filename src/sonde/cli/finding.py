@@ -1,0 +1,100 @@
+"""From what somebody typed to a run directory, and to what is known of it.
+
+A run is a name below `output_dir`, or a path; without one it is the newest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sonde.errors import BadRequest, UnknownRun
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from sonde.cli.progress import Progress
+    from sonde.runs.analytics.analysis import Known, RunAnalysis
+    from sonde.runs.hub import Hub
+    from sonde.runs.layout import RunLayout
+
+READ_SECONDS = 0.5
+
+
+def placed(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say where runs are."""
+    command = click.option(
+        "--config",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A HOCON file. Without it, $AEGIR_CONFIG, or aegir.conf where that is here.",
+    )(command)
+    return click.option(
+        "--output-dir",
+        type=click.Path(path_type=Path),
+        metavar="DIRECTORY",
+        help="Where trainers write runs. Without it, $AEGIR_P5_OUTPUT_DIR, or what the "
+        "configuration says.",
+    )(command)
+
+
+def hub_of(output_dir: Path | None, config: Path | None) -> Hub:
+    """The runs under the directory that is configured."""
+    from sonde.runs.hub import Hub
+    from sonde.settings import load_settings
+
+    settings = load_settings(config, flags={"aegir.p5.output_dir": output_dir})
+    return Hub(settings.p5.layout())
+
+
+def find(hub: Hub, run: str | None) -> RunLayout:
+    """The run somebody means."""
+    from dataclasses import replace
+
+    from sonde.runs.listing import is_run
+
+    if run is None:
+        if not hub.layouts():
+            raise BadRequest(
+                f"there are no runs in {hub.layout.directory}; name another directory with "
+                "--output-dir or AEGIR_P5_OUTPUT_DIR"
+            )
+        return hub.layout_of(None)
+    if "/" in run or run in (".", ".."):
+        there = replace(hub.layout, directory=Path(run).expanduser().resolve())
+        if is_run(there):
+            return there
+        raise UnknownRun(run, "sonde runs list")
+    try:
+        return hub.layout_of(run)
+    except UnknownRun:
+        raise UnknownRun(run, "sonde runs list") from None
+
+
+@contextmanager
+def analysed(layout: RunLayout) -> Iterator[tuple[RunAnalysis, DuckDBPyConnection]]:
+    """A run to be asked about, and a connection to ask with."""
+    from sonde.runs.analytics.analysis import RunAnalysis
+    from sonde.runs.analytics.database import connect
+
+    with connect() as connection:
+        analysis = RunAnalysis(connection, layout)
+        try:
+            yield analysis, connection
+        finally:
+            analysis.close()
+
+
+def read_all(analysis: RunAnalysis, shown: Progress) -> Known:
+    """Read all of a run, however large, and say how far that is."""
+    from sonde.results.numbers import size
+
+    while not (known := analysis.advance(READ_SECONDS)).coverage.complete:
+        coverage = known.coverage
+        share = coverage.bytes_read / max(coverage.bytes_total, 1)
+        shown.now(f"reading {size(coverage.bytes_total)} of records: {share:.0%}")
+    return known

@@ -1,0 +1,143 @@
+"""`sonde runs`: which runs there are, what is in one, and one to take along."""
+
+import json
+import shutil
+from pathlib import Path
+
+import click
+
+from sonde.cli.finding import analysed, find, hub_of, placed, read_all
+from sonde.cli.progress import progress
+
+EXAMPLES = """\b
+Examples:
+  sonde runs list
+  sonde runs show
+  sonde runs export my-run --to my-run.zip
+  sonde runs export my-run --to my-run-parquet --format parquet
+"""
+
+
+@click.group("runs", epilog=EXAMPLES, short_help="List, show and export runs.")
+def command() -> None:
+    """Runs of trainers, from their files. No server is needed.
+
+    RUN is a name that `list` shows, or a path; without it, the newest.
+    """
+
+
+@command.command("list")
+@placed
+@click.option("--json", "as_json", is_flag=True, help="As JSON, as GET /api/runs gives it.")
+def list_runs(output_dir: Path | None, config: Path | None, as_json: bool) -> None:
+    """The runs there are, the one written to last first."""
+    from sonde.cli.run_view import run_table
+    from sonde.runs.listing import is_folder
+    from sonde.runs.reader import run_row
+    from sonde.schema.runs import RunList
+
+    hub = hub_of(output_dir, config)
+    rows = [run_row(layout, hub.name_of(layout)) for layout in hub.layouts()]
+    rows.sort(key=lambda row: -(row.written or 0))
+    if as_json:
+        exists = is_folder(hub.root)
+        found = RunList(
+            runs=rows,
+            count=len(rows),
+            directory=str(hub.layout.directory),
+            directory_exists=exists,
+        )
+        click.echo(found.model_dump_json())
+    elif not rows:
+        click.echo(
+            f"there are no runs in {hub.layout.directory}; name another directory with "
+            "--output-dir or AEGIR_P5_OUTPUT_DIR",
+            err=True,
+        )
+    else:
+        for line in run_table(rows, shutil.get_terminal_size().columns):
+            click.echo(line)
+
+
+@command.command("show")
+@click.argument("run", required=False)
+@placed
+@click.option("--layer", type=click.IntRange(0), metavar="NUMBER", help="Without it, the last.")
+@click.option("--json", "as_json", is_flag=True, help="All of it as JSON.")
+def show(
+    run: str | None, output_dir: Path | None, config: Path | None, layer: int | None, as_json: bool
+) -> None:
+    """One run: records, rewards, how loss goes with them, and the vocabulary."""
+    from sonde.cli.run_view import run_page
+    from sonde.runs.analytics.curves import health_curves, reward_curves
+    from sonde.runs.analytics.overview import overview
+    from sonde.runs.analytics.scatter import scatter
+    from sonde.runs.analytics.vocabulary import vocabulary
+    from sonde.runs.reader import run_info
+
+    hub = hub_of(output_dir, config)
+    layout = find(hub, run)
+    with analysed(layout) as (analysis, connection):
+        with progress("reading the run") as shown:
+            known = read_all(analysis, shown)
+        layer = layer if layer is not None else next(iter(reversed(known.layers)), None)
+        answers = {
+            "overview": overview(known, connection, hub.name_of(layout)),
+            "scatter": scatter(known, connection, layer),
+            "vocabulary": vocabulary(known, connection),
+            "rewards": reward_curves(known, columns=60),
+            "health": health_curves(known),
+        }
+    if as_json:
+        plain = {name: answer.model_dump() for name, answer in answers.items()}
+        click.echo(json.dumps(plain, allow_nan=False))
+        return
+    width = shutil.get_terminal_size().columns
+    for line in run_page(info=run_info(layout), width=width, **answers):  # type: ignore[arg-type]
+        click.echo(line)
+
+
+@command.command("export")
+@click.argument("run", required=False)
+@placed
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="The zip, or the folder of Parquet files.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["zip", "parquet"]),
+    default="zip",
+    help="zip: the files themselves, to be opened elsewhere. parquet: records, generations, "
+    "metrics and health as tables.",
+)
+@click.option("--force", is_flag=True, help="Replace what is there.")
+def export(
+    run: str | None,
+    output_dir: Path | None,
+    config: Path | None,
+    target: Path,
+    form: str,
+    force: bool,
+) -> None:
+    """A run to take along, without weights. A run that is being written is taken as it is now."""
+    from sonde.results.numbers import count
+    from sonde.runs.analytics.export import to_parquet, to_zip
+
+    layout = find(hub_of(output_dir, config), run)
+    if form == "zip":
+        with progress("packing") as shown:
+            shown.now(f"packing {layout.directory}")
+            files = to_zip(layout, target, replace=force)
+        click.echo(f"{target}: {count(files, 'file')}")
+        return
+    with analysed(layout) as (analysis, connection), progress("reading the run") as shown:
+        known = read_all(analysis, shown)
+        shown.now("writing Parquet")
+        names = to_parquet(known, connection, layout, target, replace=force)
+    click.echo(f"{target}: {', '.join(names)}")

@@ -1,0 +1,293 @@
+"""`sonde serve`: a model and run directories behind HTTP, until it is stopped.
+
+Everything that can be wrong with the command line, the port and the data directory is found before
+the model is loaded. Ctrl-C and SIGTERM let work finish for some seconds, then cancel it; a second
+one ends the process. The exit status is 130 after Ctrl-C and 0 after SIGTERM.
+
+Flags that patching servers elsewhere have: `--patch-source-cache-bytes` is `--source-budget` here,
+`--enable-patching` is always on, and there is no `--max-patch-slots`.
+"""
+
+import asyncio
+import logging
+import os
+import re
+import resource
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sonde.cli import parse
+from sonde.cli.loading import load_model, placing
+from sonde.cli.progress import progress
+from sonde.errors import BadRequest
+
+if TYPE_CHECKING:
+    from sonde.schema import ModelDescription
+    from sonde.server.parts import Network
+
+KEY = "SONDE_API_KEY"
+
+EXAMPLES = f"""\b
+Examples:
+  sonde serve
+  sonde serve --model Qwen/Qwen3-0.6B --port 0
+  {KEY}=$(openssl rand -hex 16) sonde serve --host 0.0.0.0 --allow-host lab.example
+"""
+
+_KEY = re.compile(r"[!-~]{1,512}")
+
+
+@click.command("serve", epilog=EXAMPLES, short_help="Serve a model over HTTP.")
+@click.option(
+    "--model",
+    default="smollm2",
+    metavar="NAME",
+    help="An alias, a Hugging Face id, a directory or a .gguf file (see `sonde models`). "
+    "Without it, smollm2.",
+)
+@click.option(
+    "--no-model", is_flag=True, help="Only show runs: starts at once, and needs no torch."
+)
+@click.option(
+    "--output-dir",
+    type=click.Path(path_type=Path),
+    metavar="DIRECTORY",
+    help="Where trainers write runs. Without it, $AEGIR_P5_OUTPUT_DIR, or what the configuration "
+    "says.",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A HOCON file. Without it, $AEGIR_CONFIG, or aegir.conf where that is here.",
+)
+@click.option(
+    "--host",
+    metavar="ADDRESS",
+    help="Where to listen. Any but this machine's own loopback address needs a key. Without it, "
+    "$AEGIR_GATEWAY_HOST, or 127.0.0.1.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="NUMBER",
+    help="0 takes any free port and says which. Without it, $AEGIR_GATEWAY_PORT, or 8091.",
+)
+@click.option(
+    "--api-key",
+    envvar=KEY,
+    metavar="KEY",
+    help=f"What clients must send as `Authorization: Bearer KEY`; better as ${KEY}, because others "
+    "on the machine can read command lines.",
+)
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="A further name by which the server is addressed, or whose pages may use it.",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIRECTORY",
+    help="Where finished sweeps are kept. Without it, ~/.local/share/sonde.",
+)
+@click.option("--source-budget", metavar="SIZE", help="For stored source runs: 512MiB, 2GiB.")
+@click.option("--memory-budget", metavar="SIZE", help="For sweeps' own work: 512MiB, 2GiB.")
+@click.option(
+    "--max-cells",
+    type=click.IntRange(1),
+    default=1_000_000,
+    metavar="NUMBER",
+    help="The largest sweep. Without it, 1,000,000 cells.",
+)
+@click.option(
+    "--queue",
+    type=click.IntRange(1),
+    default=256,
+    metavar="NUMBER",
+    help="How many sweeps, and how many other requests, may wait. Without it, 256.",
+)
+@placing
+@click.option(
+    "--compile",
+    "compile_layers",
+    is_flag=True,
+    help="Compile the layers: for large models on GPUs.",
+)
+@click.option(
+    "--fixed-rows", is_flag=True, help="Same bits in any company on a GPU too, at half the speed."
+)
+def command(
+    *,
+    model: str,
+    no_model: bool,
+    output_dir: Path | None,
+    config: Path | None,
+    host: str | None,
+    port: int | None,
+    api_key: str | None,
+    allow_host: tuple[str, ...],
+    data_dir: Path | None,
+    source_budget: str | None,
+    memory_budget: str | None,
+    max_cells: int,
+    queue: int,
+    **loading: Any,
+) -> None:
+    """Serve one model's sweeps and completions, and the runs of trainers, until stopped.
+
+    Clients of OpenAI's API and of patching servers work against it; /docs lists the routes.
+    """
+    for option, text in (("source_budget", source_budget), ("memory_budget", memory_budget)):
+        if text is not None:
+            loading[option] = parse.size(f"--{option.replace('_', '-')}", text)
+    check_key(api_key)
+    for name in allow_host:
+        check_name(name)
+
+    from sonde.engine import Limits
+    from sonde.runs.hub import Hub
+    from sonde.server.network import is_loopback
+    from sonde.server.parts import Gateway, Network
+    from sonde.server.serving import Server, assemble, bind, listen, url_of
+    from sonde.settings import load_settings
+    from sonde.store.sweeps import SweepStore
+    from sonde.training.worktree import find_worktree, guard_serving
+
+    given = {"gateway.host": host, "gateway.port": port, "p5.output_dir": output_dir}
+    flags = {f"aegir.{key}": value for key, value in given.items()}
+    settings = load_settings(config, flags=flags)
+    guard_serving(find_worktree(Path.cwd()), settings.gateway.port, os.environ)
+    host = settings.gateway.host
+    with bind(host, settings.gateway.port) as held:
+        address, bound_port = held.getsockname()[:2]
+        if api_key is None and not is_loopback(address):
+            raise BadRequest(exposed(host))
+        network = Network(address, bound_port, api_key, (*allow_host, host))
+        hub = Hub(settings.p5.layout())
+        if no_model:
+            log_to_stderr()
+            allow_many_connections()
+            server = Server(Gateway(hub, network))
+            listen(held)
+            click.echo(gateway_greeting(url_of(held), network, settings.p5.output_dir))
+            server.run([held])
+            finish(server.stopped_by)
+            return
+        directory = data_dir or default_directory()
+        store = SweepStore(directory)
+        with progress(f"loading {model}") as shown:
+            loaded = load_model(model, shown, **loading)
+        log_to_stderr()
+        allow_many_connections()
+        limits = Limits(cells=max_cells)
+        parts = assemble(
+            loaded.backend, store, network=network, limits=limits, waiting=queue, runs=hub
+        )
+        server = Server(parts)
+        server.app.openapi()  # a third of a second: now, while nobody waits
+        listen(held)
+        click.echo(greeting(url_of(held), loaded.describe(), network, directory))
+        server.run([held])
+    finish(server.stopped_by)
+
+
+def finish(stopped_by: int | None) -> None:
+    """End with the status that fits the signal."""
+    from sonde.server.serving import exit_status
+
+    raise click.exceptions.Exit(exit_status(stopped_by))
+
+
+def check_key(key: str | None) -> None:
+    """Refuse a key that cannot be sent in a header."""
+    if key is not None and not _KEY.fullmatch(key):
+        raise BadRequest(
+            f"--api-key (or ${KEY}) is empty, too long or has blanks or letters outside ASCII; "
+            "make one with: openssl rand -hex 16"
+        )
+
+
+def check_name(name: str) -> None:
+    """Refuse what is not a host's name."""
+    from sonde.server.network import name_of
+
+    if name_of(name) != name.lower():
+        raise BadRequest(
+            f"--allow-host {parse.shown(name)} is not a name; write it without scheme, port or "
+            "path, such as lab.example"
+        )
+
+
+def exposed(host: str) -> str:
+    """Why the server does not start, and both ways out."""
+    return (
+        f"--host {host} lets other machines in, and there is no key to keep them out: give one "
+        f"with --api-key or ${KEY}, or leave --host out to listen on this machine only"
+    )
+
+
+def default_directory() -> Path:
+    """Where this platform keeps a user's data."""
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "sonde"
+
+
+def greeting(url: str, model: "ModelDescription", network: "Network", directory: Path) -> str:
+    """What to know and what to try."""
+    from sonde.results.tokens import visible
+
+    key = f'-H "Authorization: Bearer ${KEY}" ' if network.api_key else ""
+    body = '{"prompt": "The Eiffel Tower is in the city of", "max_tokens": 1, "temperature": 0}'
+    json = "-H 'Content-Type: application/json'"
+    lines = [
+        f"Sonde listens on {url}",
+        f"  model    {visible(model.name)}: {model.n_layers} layers, {model.dtype} on "
+        f"{model.device}",
+        f"  history  {visible(str(directory))}",
+        f"  docs     {url}/docs",
+        f"  try      curl {key}{json} -d '{body}' {url}/v1/completions",
+        "Ctrl-C stops it.",
+    ]
+    return "\n".join(lines)
+
+
+def gateway_greeting(url: str, network: "Network", directory: Path) -> str:
+    """The same for a gateway without a model."""
+    from sonde.results.tokens import visible
+
+    key = f' -H "Authorization: Bearer ${KEY}"' if network.api_key else ""
+    lines = [
+        f"Sonde listens on {url}, without a model",
+        f"  runs     {visible(str(directory))}",
+        f"  docs     {url}/docs",
+        f"  try      curl -N{key} {url}/api/p5/sae/stream",
+        "Ctrl-C stops it.",
+    ]
+    return "\n".join(lines)
+
+
+def log_to_stderr() -> None:
+    """One line of JSON for each request, and for whatever goes wrong."""
+    from sonde.server.request_log import JsonLines
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    handler.addFilter(lambda record: not was_cut_off(record))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger("sonde").setLevel(logging.INFO)
+
+
+def was_cut_off(record: logging.LogRecord) -> bool:
+    """Whether a record is uvicorn's traceback of an answer that took too long to stop."""
+    _, error, _ = record.exc_info or (None, None, None)
+    return isinstance(error, asyncio.CancelledError)
+
+
+def allow_many_connections() -> None:
+    """Each takes a file descriptor, and shells give out few by default."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,0 +1,207 @@
+"""One open file of lines that others write to: read by whole lines, watched for being rewritten.
+
+It is opened once however many listeners read it, and stays readable after it is renamed, replaced
+or deleted. What tells one file from another, here and in event ids, is its inode while it is open
+and its first line (the *fingerprint*) after that: both stay as they are when a live file becomes a
+segment, and the fingerprint also when a directory is copied.
+
+Reading never waits for a disk on the event loop: what is not in memory is fetched by a thread.
+Nothing here knows what the lines mean or who wants them.
+"""
+
+import asyncio
+import errno
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sonde.runs.lines import LINE_BYTES
+
+BLOCK = 128 * 1024
+"""Files are read in blocks that end at the last line before a multiple of this."""
+
+HEAD = 4096
+"""The fingerprint is taken over the first line, or over this much of a longer one."""
+
+Identity = tuple[int, int]
+"""Device and inode."""
+
+Change = Literal["no", "cut", "rewritten"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines of a file, or the place of one that is too long to be read."""
+
+    start: int
+    end: int
+    data: bytes
+    too_long: bool = False
+
+
+class LineFile:
+    """An open file and what is known of it."""
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self.descriptor = descriptor
+        self.path = path
+        found = os.fstat(descriptor)
+        self.identity: Identity = (found.st_dev, found.st_ino)
+        self.users = 0
+        self.epoch = 0
+        """How often the file was seen to begin anew; a place in it is of one epoch."""
+        self.whole_end = 0
+        """Where the last whole line ends that anyone has read in this epoch."""
+        self.nothing = (-1, 0)
+        """A byte from which no line was whole, and at which look that was."""
+        self.fingerprint: str | None = None
+        self.after = ""
+        """The segment before this file in the run's history."""
+        self._head = b""
+        self._scanned: dict[int, int] = {}
+        self._buffer = bytearray()
+        self._nowait = hasattr(os, "preadv") and hasattr(os, "RWF_NOWAIT")
+        self.find_head()
+
+    @property
+    def size(self) -> int:
+        """How long it is now; some of that may be half a line."""
+        return os.fstat(self.descriptor).st_size
+
+    def close(self) -> None:
+        """Nobody reads it any more."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def find_head(self) -> None:
+        """Learn the fingerprint, once the first line is whole."""
+        if self.fingerprint is None:
+            self._head = _first_line(os.pread(self.descriptor, HEAD, 0))
+            if self._head:
+                self.fingerprint = hashlib.blake2b(self._head, digest_size=6).hexdigest()
+
+    def changed(self) -> Change:
+        """Whether what was read is still there: `cut` when only the end is missing."""
+        size = self.size
+        same_head = os.pread(self.descriptor, len(self._head), 0) == self._head
+        if same_head and size >= self.whole_end:
+            return "no"
+        return "cut" if same_head and size else "rewritten"
+
+    def begin_anew(self) -> None:
+        """Forget what was known: the file was rewritten."""
+        self.epoch += 1
+        self.whole_end = 0
+        self.fingerprint, self._head = None, b""
+        self._scanned.clear()
+        self.find_head()
+
+    def cut(self) -> None:
+        """Take note that lines at the end are gone and those before it are not."""
+        self.whole_end = min(self.whole_end, self.size)
+
+    def whole_size(self) -> int:
+        """Where the last whole line ends, found from the end of the file."""
+        end = self.size
+        while end > 0:
+            start = max(0, end - BLOCK)
+            newline = os.pread(self.descriptor, end - start, start).rfind(b"\n")
+            if newline >= 0:
+                return start + newline + 1
+            end = start
+        return 0
+
+    def fits(self, offset: int) -> bool:
+        """Whether a line can begin at this byte."""
+        if offset == 0:
+            return True
+        return offset <= self.size and os.pread(self.descriptor, 1, offset - 1) == b"\n"
+
+    async def read(self, start: int) -> Block | None:
+        """The whole lines from `start` to the end of its block; None when there are none yet."""
+        if start in self._scanned:
+            return await self._skip(start)
+        for count in (_to_boundary(start), _to_boundary(start) + BLOCK, LINE_BYTES + 1):
+            data = await self._bytes(start, count)
+            length = data.rfind(b"\n") + 1
+            if length:
+                return Block(start, start + length, data[:length])
+            if len(data) < count:
+                return None
+        self._scanned[start] = start + LINE_BYTES
+        return await self._skip(start)
+
+    async def _skip(self, start: int) -> Block | None:
+        """Look for the end of a line that is too long, a block at a time."""
+        while data := await self._bytes(self._scanned[start], BLOCK):
+            newline = data.find(b"\n")
+            if newline >= 0:
+                end = self._scanned.pop(start) + newline + 1
+                return Block(start, end, b"", too_long=True)
+            self._scanned[start] += len(data)
+            await asyncio.sleep(0)
+        return None
+
+    async def _bytes(self, start: int, count: int) -> bytes:
+        """Up to so many bytes: what is in memory at once, or what a thread fetches."""
+        if self._nowait:
+            count = min(count, max(0, self.size - start))
+            if len(self._buffer) < count:
+                self._buffer = bytearray(max(count, BLOCK))
+            view = memoryview(self._buffer)[:count]
+            try:
+                got = os.preadv(self.descriptor, [view], start, os.RWF_NOWAIT)
+            except OSError as error:
+                self._nowait = error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
+                got = -1
+            if got == count:
+                return bytes(view)
+        return await asyncio.to_thread(os.pread, self.descriptor, count, start)
+
+
+def open_lines(path: Path) -> LineFile | None:
+    """Open a plain file, never through a link; None when there is none or it may not be read."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        descriptor = os.open(path, flags)
+    except OSError:
+        return None
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return LineFile(descriptor, path)
+    except OSError:
+        pass  # vanished under a network file system; as if it had not been there
+    os.close(descriptor)
+    return None
+
+
+def identity_of(path: Path) -> Identity | None:
+    """Which file has this name now."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def _to_boundary(start: int) -> int:
+    """Bytes to the next multiple of the block that a line may fit before.
+
+    Listeners that come from different places then agree where blocks begin and end.
+    """
+    count = BLOCK - start % BLOCK
+    return count if count >= HEAD else count + BLOCK
+
+
+def _first_line(data: bytes) -> bytes:
+    """The first line that is not blank, with what is before it; empty until it is whole."""
+    end = 0
+    while (newline := data.find(b"\n", end)) >= 0:
+        if data[end:newline].strip():
+            return data[: newline + 1]
+        end = newline + 1
+    return data if len(data) == HEAD else b""

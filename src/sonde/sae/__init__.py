@@ -1,0 +1,1 @@
+"""Sparse autoencoders: read from any file that exists, encode exactly, train."""

@@ -1,0 +1,1 @@
+"""Reading files that nobody vouches for: each kind is checked before anything is allocated."""

@@ -1,0 +1,134 @@
+"""Sonde's own: `autoencoder.safetensors`, and `autoencoder.json` that says everything else.
+
+Written half precision by default, because that is half the bytes and the difference is far below
+what a dictionary leaves unexplained. The JSON carries the sha256 of the weights, so that a pair
+of files that do not belong together is noticed.
+"""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import torch
+from pydantic import ValidationError
+from safetensors.torch import save
+from torch import Tensor
+
+from sonde.errors import BadWeights, DamagedFile, UnsafeFile
+from sonde.runs.atomic import replace, write_json
+from sonde.sae.activations import (
+    Activation,
+    BatchTopK,
+    Gated,
+    GroupMax,
+    JumpRelu,
+    Relu,
+    TopK,
+)
+from sonde.sae.autoencoder import Autoencoder, Origin
+from sonde.sae.build import Given, checked, core
+from sonde.sae.files.config import read_config
+from sonde.sae.files.digest import sha256
+from sonde.sae.files.tensors import read_tensors
+from sonde.schema.autoencoder import AutoencoderFile
+
+CONFIG: Final = "autoencoder.json"
+WEIGHTS: Final = "autoencoder.safetensors"
+
+
+def load(folder: Path, given: Given) -> Autoencoder:
+    """The dictionary in a folder that `save` wrote."""
+    config = _config(folder / CONFIG)
+    if not re.fullmatch(r"\w[\w.-]*", config.weights):
+        raise UnsafeFile(
+            f"{folder / CONFIG}: weights {config.weights!r} must be a file's name in {folder}"
+        )
+    weights = folder / config.weights
+    if not weights.is_file():
+        raise DamagedFile(f"{weights} is missing; {CONFIG} says that it holds the weights")
+    tensors = read_tensors(weights)
+    if (found := sha256(weights)) != config.sha256:
+        raise DamagedFile(
+            f"{weights} has sha256 {found[:16]}…, and {CONFIG} names {config.sha256[:16]}…; "
+            "the two do not belong together"
+        )
+    draft = Autoencoder(
+        *core(tensors, weights),
+        W_skip=tensors.get("W_skip"),
+        activation=_activation(weights, config, tensors, given),
+        subtract_b_dec=config.subtract_b_dec,
+        norm_in=config.norm_in,
+        hook=config.hook,
+        hook_out=config.hook_out,
+        layer=config.layer,
+        origin=Origin("sonde", weights.name, found, config.model, config.notes),
+    )
+    built = checked(draft, weights, given)
+    shape = [built.d_in, built.d_sae, built.d_out]
+    if shape != [config.d_in, config.d_sae, config.d_out]:
+        raise DamagedFile(f"{weights} is {shape} (in, features, out), unlike {CONFIG} says")
+    return built
+
+
+def save_autoencoder(
+    autoencoder: Autoencoder, folder: Path, *, dtype: torch.dtype = torch.float16
+) -> Path:
+    """Write both files into a folder, each whole or not at all. -> the folder"""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {name: tensor.cpu() for name, tensor in autoencoder.tensors().items()}
+    small = {name: tensor.to(dtype).contiguous() for name, tensor in tensors.items()}
+    for name, tensor in small.items():
+        if not tensor.isfinite().all():
+            raise BadWeights(f"{name} has values that {dtype} cannot hold; save with a wider dtype")
+    replace(folder / WEIGHTS, save(small))
+    activation = autoencoder.activation
+    config = AutoencoderFile(
+        weights=WEIGHTS,
+        sha256=sha256(folder / WEIGHTS),
+        d_in=autoencoder.d_in,
+        d_sae=autoencoder.d_sae,
+        d_out=autoencoder.d_out,
+        activation=activation.kind,
+        k=getattr(activation, "k", None),
+        relu=getattr(activation, "relu", True),
+        threshold=activation.threshold if isinstance(activation, BatchTopK) else None,
+        subtract_b_dec=autoencoder.subtract_b_dec,
+        norm_in=autoencoder.norm_in,
+        hook=autoencoder.hook,
+        hook_out=autoencoder.hook_out,
+        layer=autoencoder.layer,
+        model=autoencoder.origin.model,
+        notes=dict(autoencoder.origin.notes),
+    )
+    write_json(folder / CONFIG, config.model_dump(exclude_none=True))
+    return folder
+
+
+def _config(path: Path) -> AutoencoderFile:
+    try:
+        return AutoencoderFile.model_validate(read_config(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise DamagedFile(f"{path}: {key}: {first['msg']}; found {first['input']!r}") from error
+
+
+def _activation(
+    source: Path, config: AutoencoderFile, tensors: dict[str, Tensor], given: Given
+) -> Activation:
+    k = given.k or config.k
+    try:
+        match config.activation:
+            case "relu":
+                return Relu()
+            case "jumprelu":
+                return JumpRelu(tensors["threshold"])
+            case "gated":
+                return Gated(*(tensors[name] for name in ("b_gate", "b_mag", "r_mag")))
+    except KeyError as error:
+        raise BadWeights(f"{source} lacks {error}, which a {config.activation} has") from error
+    if k is None or (config.activation == "batchtopk" and config.threshold is None):
+        raise DamagedFile(f"{source}: {CONFIG} has no k or threshold for {config.activation}")
+    if config.activation == "batchtopk":
+        return BatchTopK(k, config.threshold or 0.0)
+    return TopK(k, relu=config.relu) if config.activation == "topk" else GroupMax(k)

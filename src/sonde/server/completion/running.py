@@ -1,0 +1,101 @@
+"""A completion on its way from the engine's thread to whoever asked for it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+
+from sonde.server.completion.admit import Asked
+from sonde.server.completion.work import Made, Piece, Speech, complete
+from sonde.server.jobs import Job
+from sonde.server.parts import Parts
+
+log = logging.getLogger(__name__)
+
+
+class Running:
+    """One completion that waits or runs. Leases are given back when it has ended, however."""
+
+    job: Job
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        release: Callable[[], None],
+        count: Callable[[int], None],
+    ) -> None:
+        self._loop = loop
+        self._count = count
+        self._release = release
+        self._made: list[Made] = []
+        self._news = asyncio.Event()
+        self._over = False
+        self._error: BaseException | None = None
+
+    # On the engine's thread.
+
+    def item(self, made: Made) -> None:
+        """A token, or what was captured."""
+        if isinstance(made, Piece) and made.generated:
+            self._count(made.generated)
+        self._tell(lambda: self._made.append(made))
+
+    def ended(self, error: BaseException | None) -> None:
+        """There will be no more."""
+        self._release()
+        self._tell(lambda: self._end(error))
+
+    def _tell(self, change: Callable[[], None]) -> None:
+        def wake() -> None:
+            change()
+            self._news.set()
+
+        try:
+            self._loop.call_soon_threadsafe(wake)
+        except RuntimeError:
+            log.debug("the event loop closed before a completion was read")
+
+    # On the event loop.
+
+    def _end(self, error: BaseException | None) -> None:
+        self._over, self._error = True, error
+
+    def cancel(self) -> None:
+        """Stop before the next token; without effect when it has ended."""
+        self.job.cancel()
+
+    async def began(self) -> None:
+        """Return when there is something to read; raise what went wrong before."""
+        await self._news.wait()
+        if self._error is not None and not self._made:
+            raise self._error
+
+    async def batches(self) -> AsyncGenerator[list[Made]]:
+        """What comes, as it comes; raises what went wrong."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            made, self._made = self._made, []
+            if made:
+                yield made
+            if self._over and not self._made:
+                if self._error is not None:
+                    raise self._error
+                return
+
+    async def whole(self) -> list[Made]:
+        """All of it."""
+        return [each async for batch in self.batches() for each in batch]
+
+
+def start(parts: Parts, asked: Asked, speech: Speech) -> Running:
+    """Lease what is needed and queue the work."""
+    backend = parts.backend
+    loop, count = asyncio.get_running_loop(), parts.metrics.generated
+    running = Running(loop, lambda: asked.release(backend), count)
+    try:
+        asked.lease(backend)
+        running.job = parts.engine.submit(lambda: complete(backend, asked, speech), running)
+    except BaseException:
+        asked.release(backend)
+        raise
+    return running

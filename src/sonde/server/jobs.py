@@ -1,0 +1,263 @@
+"""One thread that advances all work on the model, a turn at a time.
+
+A job is an iterator: a sweep that yields cells, a completion that yields tokens, a call that yields
+once. Each active job has a turn, until it has used its share of time, and then the next. So a
+completion does not wait for a sweep to end, only for its chunk; and because all model work happens
+in one thread, no job sees another's hooks, traces or half-made state.
+
+Not a process pool and not asyncio: there is one model, and torch already uses every core.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from sonde.errors import EngineError, JobCancelled, ServerBusy, ServerStopping
+
+T = TypeVar("T")
+Made = TypeVar("Made", contravariant=True)
+
+TURN_SECONDS = 0.02
+"""A turn ends with the first item after this: a chunk of cells, or a token."""
+
+Kind = Literal["sweep", "call"]
+
+log = logging.getLogger(__name__)
+
+
+class Listener(Protocol[Made]):
+    """Hears what a job makes, on the engine's thread: be quick."""
+
+    def item(self, made: Made) -> None:
+        """The next thing it made: at once, because what comes after it may take long."""
+        ...
+
+    def ended(self, error: BaseException | None) -> None:
+        """Called once, last. `JobCancelled` when it was stopped before its end."""
+        ...
+
+
+class Job:
+    """Work that waits for its turn, has turns, or has ended."""
+
+    def __init__(self, work: Callable[[], Iterator[Any]], listener: Listener[Any]) -> None:
+        """`work` makes the iterator on the engine's thread, in the job's first turn."""
+        self._work = work
+        self._listener = listener
+        self._iterator: Iterator[Any] | None = None
+        self._stopped: EngineError | None = None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was asked to stop."""
+        return self._stopped is not None
+
+    def cancel(self, why: EngineError | None = None) -> None:
+        """Stop before the next item; without effect when it has ended. It ends with `why`."""
+        self._stopped = self._stopped or why or JobCancelled()
+
+    def turn(self, seconds: float) -> bool:
+        """Advance for a while. -> whether there is more to do."""
+        error: BaseException | None = None
+        more = True
+        until = time.monotonic() + seconds
+        try:
+            if self._iterator is None and not self.cancelled:
+                self._iterator = self._work()
+            while more and time.monotonic() < until:
+                if self._stopped is not None:
+                    raise self._stopped
+                item = next(self._iterator, _END)  # type: ignore[arg-type]
+                more = item is not _END
+                if more:
+                    self._listener.item(item)
+        except BaseException as raised:  # noqa: BLE001 - it belongs to this job, not to the thread
+            error, more = raised, False
+        if not more:
+            self.end(error)
+        return more
+
+    def end(self, error: BaseException | None) -> None:
+        """Close the iterator, which undoes what it holds, and say so."""
+        close = getattr(self._iterator, "close", None)
+        if error is not None and close is not None:
+            try:
+                close()
+            except Exception as raised:
+                log.error("closing a job failed", exc_info=raised)
+        self._listener.ended(error)
+
+
+_END = object()
+
+
+@dataclass(frozen=True)
+class _End:
+    """Nothing more will come of a job."""
+
+    error: BaseException | None
+
+
+@dataclass
+class _Lane:
+    """Jobs of one kind: some take turns, the rest wait for a place."""
+
+    at_once: int
+    waiting: deque[Job] = field(default_factory=deque)
+    active: int = 0
+
+    def admit(self) -> Job | None:
+        """The next job that may begin: a cancelled one at once, others when there is room."""
+        for job in self.waiting:
+            if job.cancelled or self.active < self.at_once:
+                self.waiting.remove(job)
+                self.active += 1
+                return job
+        return None
+
+
+class Engine:
+    """The thread, the jobs that take turns, and those that wait.
+
+    Sweeps and everything else have places of their own, so that sweeps never keep a completion from
+    beginning. `sweeps` and `calls` say how many take turns at once: more would only keep more
+    unpatched runs in memory. `waiting` more of each may wait; then `submit` refuses: `ServerBusy`.
+    """
+
+    def __init__(self, *, sweeps: int = 4, calls: int = 16, waiting: int = 256) -> None:
+        self._lanes: dict[Kind, _Lane] = {"sweep": _Lane(sweeps), "call": _Lane(calls)}
+        self._most_waiting = waiting
+        self._turns: deque[tuple[_Lane, Job]] = deque()
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="sonde-engine", daemon=True)
+        self._thread.start()
+
+    def submit(
+        self, work: Callable[[], Iterator[T]], listener: Listener[T], *, kind: Kind = "call"
+    ) -> Job:
+        """Queue a job."""
+        job = Job(work, listener)
+        with self._changed:
+            self._check_room(kind)
+            self._lanes[kind].waiting.append(job)
+            self._changed.notify_all()
+        return job
+
+    def check_room(self, kind: Kind) -> None:
+        """Refuse now what `submit` would refuse, before anything is prepared for it."""
+        with self._changed:
+            self._check_room(kind)
+
+    def _check_room(self, kind: Kind) -> None:
+        waiting = len(self._lanes[kind].waiting)
+        if self._stopping:
+            raise ServerStopping
+        if waiting >= self._most_waiting:
+            raise ServerBusy(waiting)
+
+    def stream(self, work: Callable[[], Iterator[T]]) -> "Stream[T]":
+        """Queue a job whose items are awaited on the running event loop."""
+        stream: Stream[T] = Stream(asyncio.get_running_loop())
+        stream.job = self.submit(work, stream)
+        return stream
+
+    async def call(self, work: Callable[[], T]) -> T:
+        """Run one call between the turns of others, and await its result.
+
+        When the awaiting task is cancelled before the call has begun, it is never made.
+        """
+
+        def once() -> Iterator[T]:
+            yield work()
+
+        stream = self.stream(once)
+        try:
+            async for made in stream:
+                return made
+        finally:
+            stream.cancel()
+        raise AssertionError("a call yields once")
+
+    def counts(self) -> dict[Kind, tuple[int, int]]:
+        """Per kind, jobs that take turns and jobs that wait."""
+        with self._changed:
+            return {kind: (lane.active, len(lane.waiting)) for kind, lane in self._lanes.items()}
+
+    def stop(self, seconds: float = 10.0) -> None:
+        """Take no more jobs, give those there are so long to finish, then cancel them."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        self._thread.join(seconds)
+        with self._changed:
+            left = [job for _, job in self._turns]
+            left += [job for lane in self._lanes.values() for job in lane.waiting]
+        for job in left:
+            job.cancel(ServerStopping())
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (turn := self._next()) is not None:
+            lane, job = turn
+            more = job.turn(TURN_SECONDS)
+            with self._changed:
+                self._turns.popleft()
+                if more:
+                    self._turns.append((lane, job))
+                else:
+                    lane.active -= 1
+
+    def _next(self) -> tuple[_Lane, Job] | None:
+        """Whose turn it is; None when the engine was stopped and nothing is left."""
+        with self._changed:
+            while True:
+                for lane in self._lanes.values():
+                    while (job := lane.admit()) is not None:
+                        add = self._turns.appendleft if job.cancelled else self._turns.append
+                        add((lane, job))
+                if self._turns:
+                    return self._turns[0]
+                if self._stopping:
+                    return None
+                self._changed.wait()
+
+
+class Stream(Generic[T]):
+    """A job's items on an event loop. Leaving the iteration does not stop it; `cancel` does."""
+
+    job: Job
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._queue: asyncio.Queue[T | _End] = asyncio.Queue()
+
+    def item(self, made: T) -> None:
+        """From the engine's thread."""
+        self._put(made)
+
+    def ended(self, error: BaseException | None) -> None:
+        """From the engine's thread."""
+        self._put(_End(error))
+
+    def cancel(self) -> None:
+        """Stop the job before its next turn."""
+        self.job.cancel()
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        """The items one by one; raises what the job raised."""
+        while not isinstance(got := await self._queue.get(), _End):
+            yield got
+        if got.error is not None:
+            raise got.error
+
+    def _put(self, got: "T | _End") -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, got)
+        except RuntimeError:
+            log.debug("the event loop closed before a job's items were read")

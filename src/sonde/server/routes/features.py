@@ -1,0 +1,93 @@
+"""What features mean: descriptions that lie beside the dictionaries, shipped ones and others.
+
+A run says in `run.json` which dictionary each layer was read with. Its features are described if
+that file's folder has descriptions, or if it is one that Sonde ships, by its hash. Descriptions of
+another dictionary are never shown in its place: the same number means something else there.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from sonde.errors import BadRequest
+from sonde.runs.hub import Hub
+from sonde.runs.reader import read_object, run_info
+from sonde.sae import shipped
+from sonde.sae.feature_file import FEATURES, read_some
+from sonde.schema.feature import FeatureCards
+
+MOST = 256
+"""Features in one answer."""
+
+CARD = "autoencoder.json"
+
+Run = Annotated[
+    str | None,
+    Query(description="Whose dictionary. Without it, the one that Sonde ships for the layer."),
+]
+Features = Annotated[
+    str, Query(description=f"Numbers with commas between, at most {MOST}: `12,4071`.")
+]
+
+
+def routes(hub: Hub) -> APIRouter:
+    """The route that describes."""
+    router = APIRouter(prefix="/api/saes", tags=["runs"])
+
+    @router.get("/{layer}", operation_id="describe_features")
+    def describe_features(layer: int, features: Features, run: Run = None) -> FeatureCards:
+        """Where some features of a layer are active, and which tokens they promote."""
+        numbers = _numbers(features)
+        if run is None:
+            return _cards(layer, shipped.find(str(layer)), numbers)
+        found, reason = dictionary_of(hub, run, layer)
+        if found is None:
+            return FeatureCards(layer=layer, dictionary="", features=[], reason=reason)
+        return _cards(layer, found, numbers)
+
+    return router
+
+
+def dictionary_of(hub: Hub, run: str, layer: int) -> tuple[Path | None, str | None]:
+    """The folder with the descriptions of a run's dictionary, or why there is none."""
+    info = run_info(hub.layout_of(run))
+    if info is None:
+        return None, "the run has no run.json, so it is not known which dictionary it was read with"
+    file = next((sae for sae in info.saes if sae.layer_index == layer), None)
+    if file is None:
+        return None, f"layer {layer} of this run was read with no dictionary"
+    beside = Path(file.path).parent
+    if (beside / FEATURES).is_file():
+        return beside, None
+    folder = shipped.layers().get(layer)
+    if folder is not None and file.sha256 and file.sha256 == _hash_of(folder):
+        return folder, None
+    return None, (
+        f"there is no {FEATURES} beside {file.path}: nobody has described these features; "
+        "`sonde sae train` does so for those it trains"
+    )
+
+
+def _cards(layer: int, folder: Path, numbers: list[int]) -> FeatureCards:
+    features = read_some(folder / FEATURES, numbers)
+    return FeatureCards(layer=layer, dictionary=folder.name, features=features, reason=None)
+
+
+@lru_cache(maxsize=64)
+def _hash_of(folder: Path) -> str | None:
+    """The hash of a shipped dictionary's weights, as its card has it."""
+    card = read_object(folder / CARD) or {}
+    return str(card["sha256"]) if "sha256" in card else None
+
+
+def _numbers(text: str) -> list[int]:
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
+        raise BadRequest(
+            f"features {text[:80]!r} are not numbers with commas between, such as 12,4071"
+        )
+    if len(parts) > MOST:
+        raise BadRequest(f"{len(parts)} features are more than {MOST}; ask for fewer at a time")
+    return [int(part) for part in parts]

@@ -1,0 +1,65 @@
+"""`run.json`: what a run is, so that it can be understood a month later."""
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
+
+from sonde.sae.autoencoder import Autoencoder
+from sonde.schema.records import Cadence, RunInfo, SAEFile
+from sonde.training.metadata import Task
+
+PACKAGES: Final = ("sonde", "torch", "transformers", "trl", "peft", "accelerate")
+
+
+def run_info(
+    *,
+    run_id: str,
+    started: float,
+    model: Any,
+    saes: Mapping[int, Autoencoder],
+    k: int,
+    every: int,
+    spill_every: int,
+    save_every: int | None,
+    task: Task,
+    max_steps: int,
+) -> RunInfo:
+    """The description of a run that is beginning."""
+    return RunInfo(
+        run_id=run_id,
+        model=str(getattr(model.config, "name_or_path", "") or type(model).__name__),
+        saes=dictionaries(saes),
+        layers=list(saes),
+        k=k,
+        cadence=Cadence(
+            record_every_n_tokens=every,
+            spill_every_n_steps=spill_every,
+            save_every_n_steps=save_every,
+        ),
+        versions=versions(),
+        started=started,
+        status="running",
+        task=task.name,
+        files=task.files,
+        max_steps=max_steps,
+    )
+
+
+def dictionaries(saes: Mapping[int, Autoencoder]) -> list[SAEFile]:
+    """Which file each layer is read with. One made in memory has neither path nor hash."""
+    return [
+        SAEFile(layer_index=layer, path=sae.origin.file or "memory", sha256=sae.origin.sha256 or "")
+        for layer, sae in saes.items()
+    ]
+
+
+def versions() -> dict[str, str]:
+    """What it runs on."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,106 @@
+"""Reads the residual stream of chosen tokens, in the forward passes it is told to and in no other.
+
+Hooks stay on the layers for the whole run and do nothing outside `reading`. A trainer's model runs
+for many reasons (generation, old log-probabilities, the reference, evaluation, and once more in the
+backward pass when gradients are checkpointed); only the pass inside the block is read.
+
+What is kept is a copy of the chosen rows: no graph, no dense activation, and no wait for the
+device. Every layer reads the same tokens, once.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from sonde.errors import BadTrainer, EngineError, HookNeverFired
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """Which tokens of a batch [rows, positions] to read, as two index tensors of one length."""
+
+    rows: Tensor
+    positions: Tensor
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self.rows)
+
+
+class Recorder:
+    """Hooks on some layers of one model."""
+
+    def __init__(self, layers: Mapping[int, nn.Module], sites: Mapping[int, str]) -> None:
+        self._tokens: Tokens | None = None
+        self._found: dict[int, Tensor] = {}
+        self._handles = [
+            self._install(index, module, sites[index]) for index, module in layers.items()
+        ]
+        self._layers = frozenset(layers)
+
+    def remove(self) -> None:
+        """Take the hooks off."""
+        for handle in self._handles:
+            handle.remove()
+
+    @contextmanager
+    def reading(self, tokens: Tokens) -> Iterator[dict[int, Tensor]]:
+        """Read these tokens in the one forward pass inside the block. -> {layer: [tokens, width]}
+
+        The dictionary is filled when the block ends.
+        """
+        if self._tokens is not None:
+            raise EngineError("a forward pass is being read already")
+        self._tokens, self._found = tokens, {}
+        result: dict[int, Tensor] = {}
+        try:
+            yield result
+            self._check()
+            result.update(sorted(self._found.items()))
+        finally:
+            self._tokens, self._found = None, {}
+
+    def _check(self) -> None:
+        if missing := sorted(self._layers - set(self._found)):
+            raise HookNeverFired(
+                f"layers {missing} did not run in the pass that was to be read; "
+                "the trainer may have replaced or compiled the model after training began"
+            )
+
+    def _install(self, index: int, module: nn.Module, site: str) -> RemovableHandle:
+        if site == "post_block":
+            return module.register_forward_hook(self._leaving(index))
+        if site == "pre_attn":
+            return module.register_forward_pre_hook(self._entering(index), with_kwargs=True)
+        raise BadTrainer(
+            f"the dictionary of layer {index} reads at {site!r}; "
+            "the sidecar reads the residual stream: post_block or pre_attn"
+        )
+
+    def _leaving(self, index: int) -> Callable[..., None]:
+        def hook(_module: nn.Module, _inputs: Any, output: Any) -> None:
+            if self._tokens is not None:
+                self._read(index, output[0] if isinstance(output, tuple) else output, self._tokens)
+
+        return hook
+
+    def _entering(self, index: int) -> Callable[..., None]:
+        def hook(_module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+            if self._tokens is not None:
+                hidden = inputs[0] if inputs else named["hidden_states"]
+                self._read(index, hidden, self._tokens)
+
+        return hook
+
+    def _read(self, index: int, hidden: Tensor, tokens: Tokens) -> None:
+        if index in self._found:
+            raise EngineError(f"layer {index} ran twice in the pass that is being read")
+        with torch.no_grad():
+            rows = tokens.rows.to(hidden.device, non_blocking=True)
+            positions = tokens.positions.to(hidden.device, non_blocking=True)
+            self._found[index] = hidden.detach()[rows, positions]

@@ -1,0 +1,1 @@
+"""What a completion is worth: the catalog task that comes with Sonde, and rewards of your own."""

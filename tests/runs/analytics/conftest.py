@@ -1,0 +1,60 @@
+"""One run of Sonde's and one of the reference's, read with volumes small enough to be several."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from duckdb import DuckDBPyConnection
+
+from sonde.runs.analytics.analysis import Known, RunAnalysis
+from sonde.runs.analytics.cache import Caches
+from sonde.runs.analytics.database import connect
+from tests.runs.analytics.made import Made, made_run, reference_run
+
+SIZES = {"volume_records": 300, "piece_records": 64}
+
+
+@dataclass(frozen=True)
+class Read:
+    """A run that was read, and the truth about it."""
+
+    made: Made
+    known: Known
+    cursor: DuckDBPyConnection
+
+
+@pytest.fixture(scope="session")
+def connection() -> Iterator[DuckDBPyConnection]:
+    with connect() as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory, connection: DuckDBPyConnection) -> Iterator[Read]:
+    made = made_run(tmp_path_factory.mktemp("runs") / "run")
+    with reading(made, connection) as read:
+        yield read
+
+
+@pytest.fixture(scope="session")
+def reference(
+    tmp_path_factory: pytest.TempPathFactory, connection: DuckDBPyConnection
+) -> Iterator[Read]:
+    made = reference_run(tmp_path_factory.mktemp("runs") / "reference", records=5000)
+    with reading(made, connection) as read:
+        yield read
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@contextmanager
+def reading(made: Made, connection: DuckDBPyConnection) -> Iterator[Read]:
+    """Read all of a run, in several volumes and pieces."""
+    analysis = RunAnalysis(connection, made.layout, Caches(made.layout.directory), **SIZES)
+    yield Read(made, analysis.advance(), connection.cursor())
+    analysis.close()

@@ -1,0 +1,101 @@
+"""What a reconstruction keeps: everything if perfect, nothing if it is the ablation itself."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from sonde.errors import BadRequest
+from sonde.sae.activations import Relu
+from sonde.sae.autoencoder import Autoencoder
+from sonde.sae.corpus import Contexts
+from sonde.sae.evaluate import CrossEntropy, evaluate, hook_of
+from tests.sae.reading import WIDTH, mirror, random_contexts, tiny_reader
+
+TEXT = random_contexts(30)
+
+
+def nothing(layer: int = 0) -> Autoencoder:
+    """Whatever it reads, it says zeros."""
+    return mirror(layer, scale=0.0)
+
+
+def test_a_perfect_reconstruction_changes_nothing() -> None:
+    found = evaluate(tiny_reader(), {0: mirror(0), 1: mirror(1)}, TEXT)
+    for each in found.values():
+        assert each.health.fvu == pytest.approx(0, abs=1e-9)
+        assert each.loss.spliced == pytest.approx(each.loss.original, abs=1e-5)
+        assert each.health.tokens == TEXT.n_tokens
+
+
+def test_a_reconstruction_of_zeros_is_the_ablation() -> None:
+    (each,) = evaluate(tiny_reader(), {0: nothing()}, TEXT).values()
+    assert each.loss.spliced == pytest.approx(each.loss.zeroed, abs=1e-6)
+    assert each.loss.original != pytest.approx(each.loss.zeroed, abs=1e-3)
+    assert each.health.fvu is not None
+    assert each.health.fvu > 1
+    assert each.health.l0 is not None
+    assert each.health.l0 > 0
+
+
+def test_a_reconstruction_that_is_the_mean_is_the_other_ablation() -> None:
+    reader = tiny_reader()
+    read = reader.activations(TEXT.ids, "post_block", [0])[0]
+    inside = torch.arange(24)[None] < TEXT.lengths[:, None]
+    inside[:, 0] = False
+    constant = replace(nothing(), b_dec=read[inside].mean(0), activation=Relu())
+    (each,) = evaluate(reader, {0: constant}, TEXT).values()
+    assert each.loss.spliced == pytest.approx(each.loss.averaged, abs=1e-6)
+    assert each.health.fvu == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("hook", ["post_block", "mlp_out", "pre_attn"])
+def test_cross_entropy_is_the_mean_over_text_after_position_1(hook: str) -> None:
+    reader = tiny_reader()
+    (each,) = evaluate(reader, {1: replace(mirror(1), hook=hook)}, TEXT).values()
+    loss = reader.cross_entropy(TEXT.ids)
+    wanted = [loss[row, 1 : n - 1] for row, n in enumerate(TEXT.lengths.tolist())]
+    assert each.loss.original == pytest.approx(float(torch.cat(wanted).double().mean()), abs=1e-6)
+    assert each.loss.spliced == pytest.approx(each.loss.original, abs=1e-5)
+
+
+def test_what_is_recovered_is_the_share_of_what_the_ablation_costs() -> None:
+    loss = CrossEntropy(original=2.0, spliced=2.5, zeroed=12.0, averaged=7.0)
+    assert loss.recovered == pytest.approx(0.95)
+    assert loss.recovered_from_mean == pytest.approx(0.9)
+
+
+def test_where_an_ablation_costs_nothing_there_is_nothing_to_recover() -> None:
+    loss = CrossEntropy(original=2.0, spliced=2.5, zeroed=2.0, averaged=1.0)
+    assert loss.recovered is None
+    assert loss.recovered_from_mean is None
+
+
+def test_plain_values_are_json_without_nan() -> None:
+    (each,) = evaluate(tiny_reader(), {0: mirror(0)}, TEXT).values()
+    plain = each.plain()
+    assert {"fvu", "l0", "dead", "cosine", "ce_original", "ce_spliced", "ce_recovered"} <= set(
+        plain
+    )
+    assert all(value is None or value == value for value in plain.values())
+
+
+def test_an_autoencoder_that_does_not_fit_is_refused() -> None:
+    reader = tiny_reader()
+    wide = Autoencoder(
+        torch.zeros(WIDTH + 1, 4), torch.zeros(4), torch.zeros(4, WIDTH + 1),
+        torch.zeros(WIDTH + 1), Relu(), hook="post_block", layer=0,
+    )  # fmt: skip
+    with pytest.raises(BadRequest, match="reads 17 .* and the model has 16"):
+        evaluate(reader, {0: wide}, TEXT)
+    transcoder = replace(mirror(0), hook="mlp_in", hook_out="mlp_out")
+    with pytest.raises(BadRequest, match="transcoder from mlp_in to mlp_out"):
+        evaluate(reader, {0: transcoder}, TEXT)
+    with pytest.raises(BadRequest, match="reads at 'attn_z'"):
+        hook_of(replace(mirror(0), hook="attn_z"))
+
+
+def test_text_of_two_tokens_is_not_enough() -> None:
+    short = Contexts(TEXT.ids[:, :2], torch.full((len(TEXT),), 2))
+    with pytest.raises(BadRequest, match="three tokens"):
+        evaluate(tiny_reader(), {0: mirror(0)}, short)

@@ -1,0 +1,60 @@
+"""Features in a compact file."""
+
+from pathlib import Path
+
+import pytest
+
+from sonde.errors import BadRequest
+from sonde.sae.feature_file import (
+    FEATURES,
+    read_feature,
+    read_features,
+    read_some,
+    write_features,
+)
+from sonde.schema.feature import Feature, Snippet
+
+
+def made(number: int) -> Feature:
+    snippet = Snippet(tokens=["The", " Eiffel", "\n"], heat="090", value=12.5)
+    return Feature(
+        feature=number, rate=0.25, promoted=[" Paris"], suppressed=["\x1b"], snippets=[snippet]
+    )
+
+
+def test_features_come_back_one_by_one_and_together(tmp_path: Path) -> None:
+    path = tmp_path / FEATURES
+    write_features(path, map(made, range(5)))
+    assert read_features(path) == [made(i) for i in range(5)]
+    assert read_feature(path, 3) == made(3)
+    assert read_some(path, [4, 0]) == [made(4), made(0)]
+    assert [file.name for file in tmp_path.iterdir()] == [FEATURES]
+
+
+@pytest.mark.parametrize("number", [-1, 5])
+def test_a_feature_that_is_not_there_is_refused_with_how_many_there_are(
+    tmp_path: Path, number: int
+) -> None:
+    write_features(tmp_path / FEATURES, map(made, range(5)))
+    with pytest.raises(BadRequest, match=rf"feature {number} is out of range \[0, 5\)"):
+        read_feature(tmp_path / FEATURES, number)
+
+
+def test_a_folder_without_features_says_who_writes_them(tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match="sonde sae train"):
+        read_feature(tmp_path / FEATURES, 0)
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / FEATURES
+    path.write_bytes(b"not compressed")
+    with pytest.raises(BadRequest, match="damaged"):
+        read_feature(path, 0)
+    write_features(path, [made(1)])
+    with pytest.raises(BadRequest, match="has feature 1 in line 1"):
+        read_feature(path, 0)
+    import lzma
+
+    path.write_bytes(lzma.compress(b'{"feature": 0}\n'))
+    with pytest.raises(BadRequest, match="no feature"):
+        read_features(path)

@@ -1,0 +1,68 @@
+"""From text to a folder that anyone can load, judge and read."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from sonde.sae.cards import CARD
+from sonde.sae.evaluate import evaluate
+from sonde.sae.feature_file import FEATURES, read_features
+from sonde.sae.load import load_autoencoder
+from sonde.sae.make import KEPT, STATE, Material, Text, make, prepare
+from sonde.sae.train import Recipe, Site
+from tests.sae.reading import tiny_reader
+
+DOCUMENTS = [
+    f"When Mary and John went to the store {n}, John gave a drink to Mary. " * 12 for n in range(60)
+]
+SOURCE = {"what": "a story", "licence": "public domain", "package": "a-package"}
+RECIPE = Recipe(d_sae=48, k=4, tokens=3000, batch=128, learning_rate=5e-3, buffer=2000)
+
+
+@pytest.fixture(scope="module")
+def material() -> Material:
+    said: list[str] = []
+    text = Text(DOCUMENTS, generate=300, context=24, sources=[SOURCE])
+    made = prepare(tiny_reader(), text, said.append)
+    assert said == ["cutting 60 documents into contexts", "writing 300 tokens"]
+    return made
+
+
+@pytest.fixture(scope="module")
+def folder(material: Material, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("saes")
+    folders = make(
+        tiny_reader(), "tiny", material, Site("post_block", (1,)), RECIPE, out,
+        notes={"command": "this one"}, say=lambda _line: None, report=lambda _now: None,
+    )  # fmt: skip
+    assert folders == {1: out / "layer_1"}
+    assert not (out / STATE).exists()
+    return folders[1]
+
+
+def test_held_out_text_is_in_no_context_that_is_trained_on(material: Material) -> None:
+    assert material.notes["generated"] == 300
+    n = len(material.train) + len(material.held_out)
+    assert len(material.held_out) == pytest.approx(n / 50, abs=2)
+
+
+def test_a_folder_holds_weights_features_and_a_card(folder: Path) -> None:
+    held = load_autoencoder(folder)
+    assert (held.d_in, held.d_sae, held.layer, held.hook) == (16, 48, 1, "post_block")
+    assert held.origin.model == "tiny"
+    assert held.origin.notes["recipe"]["k"] == 4
+    assert held.origin.notes["command"] == "this one"
+    assert [each.feature for each in read_features(folder / FEATURES)] == list(range(48))
+    assert "Sparse autoencoder of tiny, layer 1" in (folder / CARD).read_text()
+    assert "a story (public domain), from the package a-package" in (folder / CARD).read_text()
+    assert (folder.parent / KEPT).read_text().strip()
+
+
+def test_what_is_said_is_said_about_the_weights_that_are_kept(
+    folder: Path, material: Material
+) -> None:
+    held = load_autoencoder(folder)
+    assert torch.equal(held.W_enc.half().float(), held.W_enc)
+    (found,) = evaluate(tiny_reader(), {1: held}, material.held_out).values()
+    assert held.origin.notes["evaluation"] == pytest.approx(found.plain())

@@ -1,0 +1,238 @@
+"""The engine's thread: turns, order, cancellation, limits, and errors that stay with their job."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sonde.errors import JobCancelled, ServerBusy, ServerStopping
+from sonde.server.jobs import TURN_SECONDS, Engine
+
+
+class Heard:
+    """Keeps what a job said."""
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+        self.error: BaseException | None = None
+        self.over = threading.Event()
+
+    def item(self, made: Any) -> None:
+        self.made.append(made)
+
+    def ended(self, error: BaseException | None) -> None:
+        assert not self.over.is_set(), "ended twice"
+        self.error = error
+        self.over.set()
+
+    def wait(self) -> "Heard":
+        assert self.over.wait(20)
+        return self
+
+
+class Gate:
+    """A job that stands in its turn until it is let go."""
+
+    def __init__(self) -> None:
+        self.inside, self.go = threading.Event(), threading.Event()
+
+    def work(self) -> Iterator[str]:
+        self.inside.set()
+        assert self.go.wait(20)
+        yield "gate"
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    made = Engine(sweeps=2, calls=2, waiting=3)
+    yield made
+    made.stop(0)
+    assert not made._thread.is_alive()
+
+
+def counting(n: int, seen: list[tuple[str, int]], name: str) -> Callable[[], Iterator[int]]:
+    def work() -> Iterator[int]:
+        for i in range(n):
+            seen.append((name, i))
+            time.sleep(TURN_SECONDS)  # a whole turn each
+            yield i
+
+    return work
+
+
+def test_a_job_runs_to_its_end_in_order(engine: Engine) -> None:
+    heard = Heard()
+    engine.submit(lambda: iter(range(1000)), heard)
+    assert heard.wait().made == list(range(1000))
+    assert heard.error is None
+
+
+def test_jobs_take_turns(engine: Engine) -> None:
+    seen: list[tuple[str, int]] = []
+    gate = Gate()
+    engine.submit(gate.work, Heard())
+    assert gate.inside.wait(20)
+    heard = [Heard(), Heard()]
+    engine.submit(counting(3, seen, "sweep"), heard[0], kind="sweep")
+    engine.submit(counting(3, seen, "completion"), heard[1])
+    gate.go.set()
+    for each in heard:
+        each.wait()
+    assert seen == [(name, i) for i in range(3) for name in ("sweep", "completion")]
+
+
+def test_sweeps_never_keep_a_completion_from_beginning(engine: Engine) -> None:
+    seen: list[tuple[str, int]] = []
+    sweeps = [Heard() for _ in range(3)]
+    for each in sweeps:
+        engine.submit(counting(5, seen, "sweep"), each, kind="sweep")
+    completion = Heard()
+    engine.submit(counting(1, seen, "completion"), completion)
+    completion.wait()
+    assert seen.count(("sweep", 4)) == 0
+    for each in sweeps:
+        each.wait()
+
+
+def test_an_error_belongs_to_the_job_that_raised_it(engine: Engine) -> None:
+    def broken() -> Iterator[int]:
+        yield 1
+        raise ZeroDivisionError
+
+    bad, good = Heard(), Heard()
+    engine.submit(broken, bad)
+    engine.submit(lambda: iter([2]), good)
+    assert isinstance(bad.wait().error, ZeroDivisionError)
+    assert (bad.made, good.wait().made) == ([1], [2])
+
+
+def test_work_that_cannot_even_begin_ends_with_its_error(engine: Engine) -> None:
+    def broken() -> Iterator[int]:
+        raise ValueError("no")
+
+    heard = Heard()
+    engine.submit(broken, heard)
+    assert isinstance(heard.wait().error, ValueError)
+
+
+def test_a_cancelled_job_is_closed_before_its_next_turn(engine: Engine) -> None:
+    closed = threading.Event()
+    begun = threading.Event()
+
+    def endless() -> Iterator[int]:
+        try:
+            while True:
+                begun.set()
+                time.sleep(TURN_SECONDS)
+                yield 0
+        finally:
+            closed.set()
+
+    heard = Heard()
+    job = engine.submit(endless, heard)
+    assert begun.wait(20)
+    job.cancel()
+    assert isinstance(heard.wait().error, JobCancelled)
+    assert closed.is_set()
+    assert engine.counts()["call"] == (0, 0)
+
+
+def test_a_cancelled_job_that_waits_ends_without_having_begun(engine: Engine) -> None:
+    gates = [Gate(), Gate()]
+    for gate in gates:
+        engine.submit(gate.work, Heard(), kind="sweep")
+    begun: list[int] = []
+    heard = Heard()
+    job = engine.submit(lambda: iter(begun.append(1) or []), heard, kind="sweep")  # type: ignore[func-returns-value]
+    job.cancel()
+    gates[0].go.set()
+    assert isinstance(heard.wait().error, JobCancelled)
+    assert begun == []
+    gates[1].go.set()
+
+
+def test_more_than_may_wait_is_refused(engine: Engine) -> None:
+    gate = Gate()
+    engine.submit(gate.work, Heard())
+    assert gate.inside.wait(20)
+    heard = [Heard() for _ in range(3)]
+    for each in heard:
+        engine.submit(lambda: iter([1]), each)
+    with pytest.raises(ServerBusy, match="3 requests are waiting already") as refused:
+        engine.submit(lambda: iter([1]), Heard())
+    assert refused.value.retry_after > 0
+    engine.submit(lambda: iter([1]), Heard(), kind="sweep")
+    gate.go.set()
+    assert [each.wait().made for each in heard] == [[1], [1], [1]]
+
+
+def test_stopping_finishes_what_it_can_and_cancels_the_rest() -> None:
+    engine = Engine()
+    short, endless = Heard(), Heard()
+    engine.submit(counting(1, [], "short"), short)
+
+    def forever() -> Iterator[int]:
+        while True:
+            time.sleep(TURN_SECONDS)
+            yield 0
+
+    engine.submit(forever, endless)
+    engine.stop(0.3)
+    assert short.over.is_set()
+    assert short.error is None
+    assert isinstance(endless.error, ServerStopping)
+    with pytest.raises(ServerStopping):
+        engine.submit(lambda: iter([1]), Heard())
+
+
+def test_items_are_awaited_on_an_event_loop(engine: Engine) -> None:
+    async def main() -> list[int]:
+        return [item async for item in engine.stream(lambda: iter(range(500)))]
+
+    assert asyncio.run(main()) == list(range(500))
+
+
+def test_what_a_job_raises_is_raised_where_it_is_awaited(engine: Engine) -> None:
+    def broken() -> Iterator[int]:
+        yield 1
+        raise KeyError("here")
+
+    async def main() -> None:
+        async for _ in engine.stream(broken):
+            pass
+
+    with pytest.raises(KeyError, match="here"):
+        asyncio.run(main())
+
+
+def test_a_call_gives_its_result_or_its_error(engine: Engine) -> None:
+    def fails() -> int:
+        raise ValueError("bad")
+
+    async def main() -> None:
+        assert await engine.call(lambda: 42) == 42
+        with pytest.raises(ValueError, match="bad"):
+            await engine.call(fails)
+
+    asyncio.run(main())
+
+
+def test_a_call_whose_caller_left_is_never_made(engine: Engine) -> None:
+    made: list[int] = []
+
+    async def main() -> None:
+        gate = Gate()
+        engine.submit(gate.work, Heard())
+        await asyncio.to_thread(gate.inside.wait, 20)
+        task = asyncio.create_task(engine.call(lambda: made.append(1)))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        gate.go.set()
+        await engine.call(lambda: None)
+
+    asyncio.run(main())
+    assert made == []

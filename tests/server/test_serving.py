@@ -1,0 +1,129 @@
+"""A server from its parts to its end."""
+
+import json
+import signal
+import socket
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+from sonde.errors import BadRequest, DataDirectoryInUse
+from sonde.server.serving import (
+    Server,
+    assemble,
+    bind,
+    exit_status,
+    listen,
+    running_server,
+    url_of,
+)
+from sonde.store.sweeps import SweepStore
+from tests.scripted import Scripted
+from tests.server.talking import SWEEP, parts_over
+
+
+def test_it_serves_and_leaves_no_thread_no_port_and_no_lock(tmp_path: Path) -> None:
+    before = threading.active_count()
+    with running_server(assemble(Scripted(), tmp_path)) as url:
+        assert httpx.get(f"{url}/health", trust_env=False).status_code == 200
+        answer = httpx.post(f"{url}/v1/patch_sweep", json=SWEEP, trust_env=False)
+        assert answer.status_code == 200
+        with pytest.raises(DataDirectoryInUse):
+            SweepStore(tmp_path)
+    assert threading.active_count() == before
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{url}/health", trust_env=False)
+    store = SweepStore(tmp_path)
+    assert [entry.state for entry in store.page(before=None, limit=9).sweeps] == ["finished"]
+    store.close()
+
+
+def test_a_stream_that_is_stopped_ends_with_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sweep never ends by itself; stopping cancels it, and its stream says so."""
+    monkeypatch.setattr("sonde.server.serving.STOP_SECONDS", 0.1)
+    under_way, over = threading.Event(), threading.Event()
+
+    def slow(chunk: int) -> None:
+        under_way.set()
+        if chunk > 0:
+            over.wait(0.05)
+
+    backend = Scripted(chunk=1, before_chunk=slow)
+    lines: list[str] = []
+
+    def follow(url: str) -> None:
+        body = SWEEP | {"stream": True, "layers": [0, 1, 2, 3] * 20}
+        with httpx.stream("POST", f"{url}/v1/patch_sweep", json=body, trust_env=False) as answer:
+            lines.extend(answer.iter_lines())
+
+    with running_server(assemble(backend, tmp_path)) as url:
+        following = threading.Thread(target=follow, args=(url,))
+        following.start()
+        assert under_way.wait(10)
+    following.join(10)
+    events = [json.loads(line.removeprefix("data: ")) for line in lines if line]
+    assert events[-1]["type"] == "error"
+    assert "shutting down" in events[-1]["error"]
+    store = SweepStore(tmp_path)
+    assert [entry.state for entry in store.page(before=None, limit=9).sweeps] == ["interrupted"]
+    store.close()
+
+
+def test_a_port_that_is_taken_is_named_with_a_way_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(BadRequest, match=rf"127.0.0.1 port {port}.*in use.*--port 0"):
+            bind("127.0.0.1", port)
+
+
+def test_a_port_that_is_taken_while_the_model_loads_is_named_too() -> None:
+    with bind("127.0.0.1", 0) as early, bind("127.0.0.1", early.getsockname()[1]) as late:
+        listen(early)
+        with pytest.raises(BadRequest, match="in use"):
+            listen(late)
+
+
+@pytest.mark.parametrize("host", ["nowhere.invalid", "203.0.113.7", "a..b"])
+def test_an_address_that_is_not_this_machines_is_refused(host: str) -> None:
+    with pytest.raises(BadRequest, match=host.replace(".", r"\.")):
+        bind(host, 0)
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:"),
+        ("0.0.0.0", "http://127.0.0.1:"),
+        ("::1", "http://[::1]:"),
+    ],
+)
+def test_the_url_is_one_that_works_here(host: str, url: str) -> None:
+    try:
+        held = bind(host, 0)
+    except BadRequest:
+        pytest.skip("no such address family here")
+    with held:
+        assert url_of(held).startswith(url)
+        assert int(url_of(held).rpartition(":")[2]) > 0
+
+
+def test_a_signal_asks_the_server_to_stop_and_is_remembered(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with parts_over(Scripted(), tmp_path) as parts:
+        server = Server(parts)
+        with server.capture_signals():
+            signal.raise_signal(signal.SIGTERM)
+            assert server.should_exit
+            [last] = [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
+        assert last.finished.is_set(), "it would end this process, too"
+        assert server.stopped_by == signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_ctrl_c_ends_with_130_and_any_other_way_with_0() -> None:
+    assert exit_status(signal.SIGINT) == 130
+    assert exit_status(signal.SIGTERM) == exit_status(None) == 0

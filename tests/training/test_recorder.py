@@ -1,0 +1,62 @@
+from typing import Any
+
+import pytest
+import torch
+
+from sonde.errors import BadTrainer, EngineError, HookNeverFired
+from sonde.training.layers import chosen
+from sonde.training.recorder import Recorder, Tokens
+from tests.tiny_model import tiny_llama
+
+IDS = torch.tensor([[3, 4, 5, 6], [7, 8, 9, 10]])
+TOKENS = Tokens(torch.tensor([0, 1, 1]), torch.tensor([2, 0, 3]))
+
+
+def test_the_chosen_tokens_of_every_layer_are_read() -> None:
+    model = tiny_llama(layers=3)
+    recorder = Recorder(chosen(model, [0, 1]), {0: "post_block", 1: "pre_attn"})
+    with recorder.reading(TOKENS) as read:
+        hidden = model(input_ids=IDS, output_hidden_states=True).hidden_states
+    wanted = hidden[1][[0, 1, 1], [2, 0, 3]]
+    torch.testing.assert_close(read[0], wanted, rtol=0, atol=0)
+    torch.testing.assert_close(read[1], wanted, rtol=0, atol=0)  # what enters 1 is what left 0
+    assert not read[0].requires_grad
+
+
+def test_passes_outside_the_block_are_not_read() -> None:
+    model = tiny_llama(layers=3)
+    recorder = Recorder(chosen(model, [0]), {0: "post_block"})
+    model(input_ids=IDS)
+    with recorder.reading(TOKENS) as read:
+        model(input_ids=IDS)
+    before = read[0].clone()
+    model(input_ids=IDS + 1)
+    assert torch.equal(read[0], before)
+
+
+def test_removed_hooks_read_nothing() -> None:
+    model = tiny_llama(layers=3)
+    recorder = Recorder(chosen(model, [0]), {0: "post_block"})
+    recorder.remove()
+    with pytest.raises(HookNeverFired, match=r"layers \[0\]"), recorder.reading(TOKENS):
+        model(input_ids=IDS)
+
+
+def run_twice(model: Any) -> None:
+    for _ in range(2):
+        model(input_ids=IDS)
+
+
+def test_two_passes_in_one_block_are_an_error() -> None:
+    model = tiny_llama(layers=3)
+    recorder = Recorder(chosen(model, [0]), {0: "post_block"})
+    with pytest.raises(EngineError, match="ran twice"), recorder.reading(TOKENS):
+        run_twice(model)
+    with recorder.reading(TOKENS) as read:  # and the next one works
+        model(input_ids=IDS)
+    assert len(read) == 1
+
+
+def test_a_hook_that_is_not_the_residual_stream_is_refused() -> None:
+    with pytest.raises(BadTrainer, match="'mlp_out'.*post_block or pre_attn"):
+        Recorder(chosen(tiny_llama(), [0]), {0: "mlp_out"})

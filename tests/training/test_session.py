@@ -1,0 +1,152 @@
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+from sonde.runs.layout import RunLayout
+from sonde.runs.writer import RunWriter
+from sonde.training.encoding import Encoder
+from sonde.training.metadata import Task, metadata
+from sonde.training.pieces import Piece
+from sonde.training.session import Session
+from sonde.training.summary import StepSummary
+from tests.runs.full_disk import files_no_larger_than
+from tests.training.test_metadata import info
+from tests.training.test_pieces import sample
+from tests.training.tiny_run import lines, records, tiny_sae
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> RunLayout:
+    return RunLayout(tmp_path)
+
+
+def piece(n: int = 4, value: float = 1.0) -> Piece:
+    samples = tuple(sample(place) for place in range(n))
+    return Piece(samples, (2,) * n, 1, {0: torch.full((2 * n, 16), value)})
+
+
+def session(layout: RunLayout, **changes: object) -> Session:
+    encoder = Encoder({0: tiny_sae(0)}, k=16)
+    return Session(RunWriter.begin(layout), encoder, info(Task(), []), **changes)  # type: ignore[arg-type]
+
+
+def test_a_step_is_written_behind_the_trainer(layout: RunLayout) -> None:
+    heard: list[StepSummary] = []
+    run = session(layout, listen=heard.append)
+    for step in (1, 2):
+        run.hand_over(step, [piece()], seconds=0.25)
+    run.close("finished")
+    assert [record["step"] for record in records(layout.directory)] == [1] * 8 + [2] * 8
+    assert len(lines(layout.generations)) == 8
+    assert len(lines(layout.metrics)) == 2
+    health = lines(layout.health)
+    assert [line["records_written"] for line in health] == [8, 16]
+    assert health[0]["sidecar_ms"] == 250
+    assert [summary.step for summary in heard] == [1, 2]
+    assert lines_of_info(layout)["status"] == "finished"
+
+
+def lines_of_info(layout: RunLayout) -> dict[str, object]:
+    import json
+
+    found: dict[str, object] = json.loads(layout.run_info.read_text())
+    return found
+
+
+def test_records_wait_for_their_cadence_and_generations_do_not(layout: RunLayout) -> None:
+    run = session(layout, spill_every=2)
+    run.hand_over(1, [piece()], 0.0)
+    run._background.drain()
+    assert not layout.live.exists()
+    assert len(lines(layout.generations)) == 4
+    assert not layout.health.exists()
+    run.hand_over(2, [piece()], 0.0)
+    run._background.drain()
+    assert len(records(layout.directory)) == 16
+    assert len(lines(layout.health)) == 1
+    run.close("finished")
+
+
+def test_a_background_that_is_behind_costs_whole_generations_and_is_counted(
+    layout: RunLayout,
+) -> None:
+    go = threading.Event()
+    weight = piece().weight
+    run = session(layout, capacity=int(2.5 * weight))
+    run._background.submit(lambda: None if go.wait() else None)
+    for step in range(1, 6):
+        run.hand_over(step, [piece()], 0.0)
+    go.set()
+    run.close("finished")
+    generations = lines(layout.generations)
+    assert len(generations) == 5 * 4  # every completion has its line and its reward
+    found = records(layout.directory)
+    spans = {
+        (each["step"], each["generation_id"]): range(each["token_start"], each["token_end"])
+        for each in generations
+    }
+    held = {
+        key: [r["token_index"] for r in found if r["step"] == key[0] and r["token_index"] in span]
+        for key, span in spans.items()
+    }
+    assert all(len(tokens) in (0, 2) for tokens in held.values())  # whole, or not at all
+    last = lines(layout.health)[-1]
+    dropped = sum(not tokens for tokens in held.values())
+    assert dropped == last["generations_dropped"] == 20 - 2 * 4 - 2
+    assert last["records_written"] + last["records_dropped"] == 5 * 8
+
+
+def test_what_several_ranks_encoded_is_bounded_too(layout: RunLayout) -> None:
+    go = threading.Event()
+    run = session(layout, capacity=1500)
+    done = run.encoder.encode([piece()])
+    run._background.submit(lambda: None if go.wait() else None)
+    for step in (1, 2, 3):
+        run.hand_over_encoded(step, done, 0.0)
+    go.set()
+    run.close("finished")
+    last = lines(layout.health)[-1]
+    assert last["records_dropped"] > 0
+    assert last["records_written"] + last["records_dropped"] == 24
+
+
+def test_a_full_disk_is_said_outlived_and_made_good(layout: RunLayout) -> None:
+    heard: list[StepSummary] = []
+    run = session(layout, listen=heard.append)
+    run.hand_over(1, [piece()], 0.0)
+    run._background.drain()
+    with files_no_larger_than(layout.generations.stat().st_size):
+        for step in (2, 3, 4):
+            run.hand_over(step, [piece()], 0.0)
+        run._background.drain()
+        assert [alarm for each in heard for alarm in each.new_alarms if "cannot write" in alarm]
+    run.hand_over(5, [piece()], 0.0)
+    run.close("finished")
+    assert [record["step"] for record in records(layout.directory)] == [
+        step for step in range(1, 6) for _ in range(8)
+    ]
+    assert [line["iteration"] for line in lines(layout.metrics)] == [1, 2, 3, 4, 5]
+    last = lines(layout.health)[-1]
+    assert (last["records_written"], last["records_dropped"], last["alarms"]) == (40, 0, [])
+
+
+def test_values_that_are_not_finite_are_counted_in_health(layout: RunLayout) -> None:
+    run = session(layout)
+    run.hand_over(1, [piece(value=float("inf"))], 0.0)
+    run.close("finished")
+    assert all(record["reconstruction_loss"] is None for record in records(layout.directory))
+    (line,) = lines(layout.health)
+    assert line["layers"][0]["non_finite"]["reconstruction_loss"] == 8
+
+
+def test_a_checkpoint_waits_for_what_was_handed_over(layout: RunLayout) -> None:
+    run = session(layout)
+    for step in range(1, 9):
+        run.hand_over(step, [piece()], 0.0)
+    layout.checkpoint(8).mkdir()
+    assert run.checkpoint(8, metadata("run", Task(), step=8, started=0.0, commit=None))
+    assert {record["step"] for record in lines(layout.snapshot(8))} == set(range(1, 9))
+    run.close("stopped", "by hand")
+    assert lines_of_info(layout)["error"] == "by hand"

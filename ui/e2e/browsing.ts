@@ -1,0 +1,60 @@
+/** A real Chromium: the one that an npm package carries, or the one that SONDE_CHROMIUM names. */
+
+import chromium from "@sparticuz/chromium";
+import { source as axeSource } from "axe-core";
+import { chromium as playwright, type Browser, type Page } from "playwright-core";
+
+export async function openBrowser(): Promise<Browser> {
+  const chosen = process.env.SONDE_CHROMIUM;
+  if (chosen !== undefined) return playwright.launch({ executablePath: chosen, args: ["--no-sandbox"] });
+  return playwright.launch({ executablePath: await chromium.executablePath(), args: chromium.args });
+}
+
+/** A busy machine is slow, not wrong. */
+const PATIENCE_MS = 90_000;
+
+export interface PageOptions {
+  readonly dark?: boolean;
+  readonly width?: number;
+  readonly height?: number;
+}
+
+/** A page whose faults fail the test: `faults` must stay empty. */
+export async function openPage(browser: Browser, { dark = false, width = 1440, height = 900 }: PageOptions = {}) {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: dark ? "dark" : "light",
+    reducedMotion: "reduce",
+    locale: "en-US", // else it is taken from the machine, which may have none that browsers know
+    permissions: ["clipboard-read", "clipboard-write"],
+  });
+  context.setDefaultTimeout(PATIENCE_MS);
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !message.text().includes("net::ERR_")) faults.push(message.text());
+  });
+  return { page, faults };
+}
+
+export interface Violation {
+  readonly id: string;
+  readonly impact: string | null;
+  readonly nodes: readonly string[];
+}
+
+/** What axe finds that keeps somebody out. */
+export async function seriousViolations(page: Page): Promise<Violation[]> {
+  await page.evaluate(axeSource);
+  return page.evaluate(async () => {
+    interface Found {
+      violations: { id: string; impact: string | null; nodes: { html: string }[] }[];
+    }
+    const { axe } = window as unknown as { axe: { run: () => Promise<Found> } };
+    const { violations } = await axe.run();
+    return violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(({ html }) => html) }));
+  });
+}

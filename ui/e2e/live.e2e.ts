@@ -1,0 +1,187 @@
+/** Live in a real browser: a run directory that is being written, seen through the real gateway. */
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { join, resolve } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Tile } from "../src/api/analytics";
+import { openBrowser, openPage, seriousViolations } from "./browsing";
+import { freePort, PYTHON, Serving, temporaryDirectory } from "./serving";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+
+/** A trainer that writes a run, and needs no model for it. */
+function rehearse(directory: string, steps: number, seconds: number, first = 1): ChildProcess {
+  const words = [
+    "-m",
+    "tests.runs.rehearsal",
+    directory,
+    "--steps",
+    `${steps}`,
+    "--seconds",
+    `${seconds}`,
+    "--first",
+    `${first}`,
+  ];
+  return spawn(PYTHON, words, { cwd: ROOT, stdio: "inherit" });
+}
+
+async function written(directory: string, steps: number, first = 1): Promise<void> {
+  const [status] = (await once(rehearse(directory, steps, 0, first), "exit")) as [number | null];
+  expect(status).toBe(0);
+}
+
+/** The table under a heatmap: one row a layer, the last layer first. */
+async function tableUnder(page: Page, panel: string): Promise<string[][]> {
+  const region = page.getByRole("region", { name: panel, exact: true });
+  if ((await region.locator(".table-twin table").count()) === 0) await region.locator(".table-twin summary").click();
+  return region
+    .locator(".table-twin tbody tr")
+    .evaluateAll((rows) => rows.map((row) => Array.from(row.querySelectorAll("td"), (cell) => cell.textContent)));
+}
+
+async function layerTile(url: string, run: string): Promise<Tile> {
+  const answer = await fetch(`${url}/api/p5/analytics/layers?run=${run}&measure=activation`);
+  return (await answer.json()) as Tile;
+}
+
+/** A server without a model has no capabilities to tell, and browsers log that. */
+function unexpected(fault: string): boolean {
+  return !fault.includes("404");
+}
+
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+describe("a run that is being written", () => {
+  const data = temporaryDirectory();
+  const runs = join(data, "runs");
+  let server: Serving;
+  beforeAll(async () => {
+    server = await Serving.start({ dataDirectory: data, more: ["--no-model"] });
+  });
+  afterAll(() => server.kill());
+
+  it("shows up by itself, grows as it is written, and ends with the API's numbers", async () => {
+    const { page, faults } = await openPage(browser);
+    await page.goto(`${server.url}/live`);
+    await page
+      .getByText("The directory of runs does not exist yet")
+      .or(page.getByText("No run has been written yet"))
+      .waitFor();
+    const trainer = rehearse(join(runs, "first"), 24, 0.3);
+    await page.getByRole("heading", { name: "Layers over time" }).waitFor();
+    await page.getByText(/^[1-9][\d.]* records\/s$/).waitFor();
+    await page.getByText("reading what is being written").first().waitFor();
+    const early = (await tableUnder(page, "Layers over time"))[0]?.length ?? 0;
+    await once(trainer, "exit");
+    await expect
+      .poll(async () => (await tableUnder(page, "Layers over time"))[0]?.length, { timeout: 20_000 })
+      .toBe(24);
+    expect(early).toBeLessThan(24);
+    const tile = await layerTile(server.url, "first");
+    const shown = await tableUnder(page, "Layers over time");
+    expect(shown.map((row) => row.map(Number))).toEqual(
+      tile.high.toReversed().map((row) => row.map((value) => Number((value ?? Number.NaN).toFixed(1)))),
+    );
+    expect(faults.filter(unexpected)).toEqual([]);
+  });
+
+  it("is explored: a layer, a feature, a generation, and its address remembers", async () => {
+    await written(join(runs, "second"), 45);
+    const { page, faults } = await openPage(browser);
+    await page.goto(`${server.url}/live/second`);
+    await page.getByText(/spike.*: layer 0 at step 25/).waitFor();
+    await page.getByLabel(/^Layers over steps/).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Layer 15: its strongest features" }).waitFor();
+    await page.getByRole("button", { name: "15.101" }).click();
+    await page.getByRole("heading", { name: "Feature 101 of layer 15" }).waitFor();
+    await page.getByText("Most active on").waitFor();
+    await page.getByRole("button", { name: "45-7" }).click();
+    await page.getByRole("heading", { name: "Generation 45-7" }).waitFor();
+    await page.getByText("tokens were recorded").waitFor();
+    await page.reload();
+    await page.getByRole("heading", { name: "Feature 101 of layer 15" }).waitFor();
+    await page.getByRole("heading", { name: "Layer 15: its strongest features" }).waitFor();
+    await page.getByRole("link", { name: "Open this prompt in Causal" }).click();
+    await page.waitForURL(/\/causal\?clean=Question/);
+    expect(faults.filter(unexpected)).toEqual([]);
+  });
+
+  it("can be paused, zoomed and followed by keys, and its cursor is in all panels", async () => {
+    const { page } = await openPage(browser);
+    await page.goto(`${server.url}/live/second`);
+    await page.getByText("steps 1 to 45").waitFor();
+    await page.keyboard.press("+");
+    await page.getByText("steps 23 to 45").waitFor();
+    expect(page.url()).toContain("last=23");
+    await page.keyboard.press("p");
+    await page.getByText("the page stands still").waitFor();
+    await page.keyboard.press("p");
+    await page.getByLabel(/^Reward\./).focus();
+    await page.keyboard.press("Home");
+    await page.getByText("cursor at 23").waitFor();
+    await page.keyboard.press("ArrowRight");
+    await page.getByText("cursor at 24").waitFor();
+    await page.keyboard.press("0");
+    await page.getByText("steps 1 to 45").waitFor();
+  });
+
+  it("keeps nobody out", async () => {
+    for (const options of [{}, { dark: true }, { width: 390, height: 844 }]) {
+      const { page } = await openPage(browser, options);
+      await page.goto(`${server.url}/live/second?layer=15&feature=15.101&generation=45-7`);
+      await page.getByText("Most active on").waitFor();
+      await page.getByText("tokens were recorded").waitFor();
+      expect(await seriousViolations(page)).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)).toBeLessThanOrEqual(
+        0,
+      );
+      await page.context().close();
+    }
+  });
+
+  it("eight tabs share one connection", async () => {
+    const context = await browser.newContext();
+    const pages = await Promise.all(Array.from({ length: 8 }, () => context.newPage()));
+    for (const page of pages) await page.goto(`${server.url}/live/second`);
+    for (const page of pages) {
+      await page.bringToFront();
+      await page.getByText("400 records streamed").waitFor();
+    }
+    const health = (await (await fetch(`${server.url}/api/p5/health`)).json()) as {
+      runs: { run: string; listeners: number }[];
+    };
+    expect(health.runs.find(({ run }) => run === "second")?.listeners).toBe(1);
+    await context.close();
+  });
+});
+
+describe("a gateway that is killed and started again", () => {
+  it("is missed, found again, and every record is counted once", async () => {
+    const place = { port: await freePort(), dataDirectory: temporaryDirectory(), more: ["--no-model"] };
+    const run = join(place.dataDirectory, "runs", "only");
+    await written(run, 10);
+    let server = await Serving.start(place);
+    const { page } = await openPage(browser);
+    await page.goto(`${server.url}/live`);
+    await page.getByText(/^8\d\d records streamed$/).waitFor();
+    await server.kill();
+    await page.getByText("disconnected, trying again").waitFor();
+    await written(run, 35, 11);
+    server = await Serving.start(place);
+    try {
+      await page.getByText("3,732 records streamed").waitFor({ timeout: 30_000 });
+      await page.getByText("connected again").waitFor();
+      await page.getByText("steps 1 to 45").waitFor();
+    } finally {
+      await server.kill();
+    }
+  });
+});

@@ -1,0 +1,15 @@
+import chromium from "@sparticuz/chromium";
+import { chromium as playwright } from "playwright-core";
+const [,, path, out, width="1440", height="1000", dark="", wait="4000"] = process.argv;
+const browser = await playwright.launch({ executablePath: await chromium.executablePath(), args: chromium.args });
+const context = await browser.newContext({ locale: "en-US", viewport: { width: +width, height: +height }, colorScheme: dark ? "dark" : "light" });
+const page = await context.newPage();
+page.on("pageerror", (e) => console.log("PAGEERROR", e.message, e.stack?.slice(0, 600)));
+page.on("console", (m) => console.log("CONSOLE", m.type(), m.text().slice(0, 400)));
+page.on("requestfailed", (r) => console.log("FAILED", r.url(), r.failure()?.errorText));
+page.on("response", (r) => r.status() >= 400 && console.log("STATUS", r.status(), r.url()));
+await page.goto("http://127.0.0.1:18391" + path);
+await page.waitForTimeout(+wait);
+await page.screenshot({ path: out, fullPage: height === "full" || process.argv[8] === "full" });
+console.log((await page.locator("body").innerText()).slice(0, 1200));
+await browser.close();

@@ -1,0 +1,38 @@
+/** What can go wrong with a request, told apart by what a person can do about it. */
+
+/** The server answered, and the answer is no. */
+export class ApiError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** There was no answer. */
+export class Disconnected extends Error {
+  constructor() {
+    super("The server does not answer. It is asked again every few seconds.");
+  }
+}
+
+/** The sentence in an error body: Sonde's plain one, OpenAI's, or the framework's. */
+export function messageOf(body: unknown, status: number): string {
+  const error = field(body, "error");
+  const message = typeof error === "string" ? error : (field(error, "message") ?? field(body, "detail"));
+  return typeof message === "string" && message !== "" ? message : `The server answered ${status}.`;
+}
+
+/** Whether a promise was given up on purpose. */
+export function wasAborted(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
+}
+
+export function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}

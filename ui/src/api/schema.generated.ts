@@ -1,0 +1,5883 @@
+// Written by `make ui-types` from openapi.json: do not edit.
+
+export interface paths {
+    "/api/p5/analytics/features": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Features
+         * @description Features of a layer over time: those named, or the highest ranked of the stretch.
+         */
+        get: operations["feature_tile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/analytics/generation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Generation
+         * @description One generation, token by token with its features.
+         */
+        get: operations["one_generation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/analytics/generations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Generations
+         * @description Generations, newest first.
+         */
+        get: operations["list_generations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/analytics/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Health
+         * @description How well dictionaries fit over time, what recording costs, and warnings.
+         */
+        get: operations["health_curves"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/analytics/layers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Layers
+         * @description Layers over time.
+         */
+        get: operations["layer_tile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/analytics/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Overview
+         * @description A run in a few numbers, and what is missing.
+         */
+        get: operations["run_overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/analytics/rewards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Rewards
+         * @description The reward curve.
+         */
+        get: operations["reward_curves"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/analytics/scatter": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Scatter
+         * @description Reconstruction loss against reward, a point a generation, with correlations.
+         */
+        get: operations["loss_and_reward"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/analytics/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tokens
+         * @description Recorded tokens of a step with their features, whoever's they are.
+         */
+        get: operations["token_stretch"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/analytics/vocabulary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Vocabulary
+         * @description Features that passed generations keep using, and whether failed ones lack them.
+         */
+        get: operations["vocabulary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Health
+         * @description Lag, listeners, bad lines and rates.
+         */
+        get: operations["stream_health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Checkpoints
+         * @description The checkpoints of a run, in numeric order, with how many records each has.
+         */
+        get: operations["list_checkpoints"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/sae/records": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Records
+         * @description Records there are now, one JSON object a line.
+         *
+         *     A page reads history here, then follows with `from=` the `X-Next-Id` of this answer.
+         */
+        get: operations["read_records"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/sae/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stream
+         * @description Records as server-sent events, one a line as it was written, then follow.
+         */
+        get: operations["stream_records"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Runs
+         * @description The runs there are, the one written to last first.
+         */
+        get: operations["list_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/saes/{layer}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Describe Features
+         * @description Where some features of a layer are active, and which tokens they promote.
+         */
+        get: operations["describe_features"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/detokenize": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Detokenize
+         * @description Text of token ids; special tokens have none.
+         */
+        post: operations["detokenize"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Health
+         * @description The process is alive. Never waits for the model.
+         */
+        get: operations["health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Metrics
+         * @description Counters and gauges in Prometheus' text format.
+         */
+        get: operations["metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ready
+         * @description Whether the model answers: 503 while it does not, and while the server stops.
+         */
+        get: operations["ready"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tokenize": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tokenize
+         * @description Token ids of a text, or of a conversation as the chat template writes it.
+         */
+        post: operations["tokenize"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/capabilities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Capabilities
+         * @description The model, its hooks, the limits, what can be chosen, and how busy the server is.
+         */
+        get: operations["capabilities"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/chat/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Chat
+         * @description Answer a conversation, as the model's chat template writes it.
+         *
+         *     One JSON body, or with `stream` chunks as they come. It stops when the client leaves.
+         */
+        post: operations["create_chat_completion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Complete
+         * @description Continue one prompt or several, with patches at prompt and generated positions.
+         *
+         *     One JSON body, or with `stream` chunks as they come. It stops when the client leaves.
+         */
+        post: operations["create_completion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Listing
+         * @description The model that is loaded.
+         */
+        get: operations["list_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models/{model_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One
+         * @description The loaded model, by its name; names of models may hold slashes.
+         */
+        get: operations["get_model"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/patch_source": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Listing
+         * @description The stored runs, next to be evicted first.
+         */
+        get: operations["list_source_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/patch_source/{run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One
+         * @description What one run holds, how large and how old it is, and how long it is leased.
+         */
+        get: operations["get_source_run"];
+        put?: never;
+        post?: never;
+        /**
+         * Drop
+         * @description Forget a run, leased or not. A sweep that still needs it ends with an error.
+         */
+        delete: operations["drop_source_run"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/patch_sweep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * History
+         * @description Sweeps of the past and under way, newest first.
+         */
+        get: operations["sweep_history"];
+        put?: never;
+        /**
+         * Patch Sweep
+         * @description Patch every site of a grid and grade each.
+         *
+         *     One JSON body, or with `stream` events as they come. With the header `Prefer: respond-async`
+         *     the answer is the sweep's entry, at once; its events are then at `events`. Otherwise the
+         *     sweep stops when the client leaves.
+         */
+        post: operations["patch_sweep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/patch_sweep/estimate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Estimate Sweep
+         * @description What a sweep would cost: cells, bytes, seconds. Captures nothing.
+         */
+        post: operations["estimate_sweep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/patch_sweep/{sweep_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One
+         * @description One sweep with its provenance, and its summary when it has finished.
+         */
+        get: operations["get_sweep"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel
+         * @description Stop a sweep within one chunk. It stays in the history.
+         */
+        delete: operations["cancel_sweep"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/patch_sweep/{sweep_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Events
+         * @description A sweep's events, numbered, from the first or from the one after `Last-Event-ID`.
+         */
+        get: operations["sweep_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/patch_sweep/{sweep_id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export
+         * @description A finished sweep as a file.
+         */
+        get: operations["export_sweep"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/steering/modules/list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Listing
+         * @description What has a name: where it can be written, its scale and its size.
+         */
+        get: operations["list_vectors"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/steering/modules/register": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Register
+         * @description Give vectors a name. They are kept in memory until the server stops.
+         */
+        post: operations["register_vectors"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/steering/modules/unregister": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Unregister
+         * @description Forget a name. Work that has begun with its vectors ends with them.
+         */
+        post: operations["unregister_vectors"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        /**
+         * AlarmSpan
+         * @description A warning of the trainer, from when to when.
+         */
+        AlarmSpan: {
+            /** Alarm */
+            alarm: string;
+            /** First Step */
+            first_step: number;
+            /** Last Step */
+            last_step: number;
+            /** Standing */
+            standing: boolean;
+        };
+        /**
+         * Alignment
+         * @description How positions of the corrupt prompt were matched with positions of the clean one.
+         */
+        Alignment: {
+            /** N Clean */
+            n_clean: number;
+            /** N Corrupt */
+            n_corrupt: number;
+            /**
+             * Paired
+             * @default []
+             */
+            paired?: [
+                number,
+                number[]
+            ][];
+            /**
+             * Pairing
+             * @default strict
+             * @enum {string}
+             */
+            pairing?: "strict" | "first" | "last" | "proportional" | "mean";
+            /** Prefix Len */
+            prefix_len: number;
+            /** Suffix Len */
+            suffix_len: number;
+            /** Unaligned Positions */
+            unaligned_positions: number[];
+        };
+        /**
+         * Answer
+         * @description What the model says.
+         */
+        Answer: {
+            /** Content */
+            content: string;
+            /** Refusal */
+            refusal?: null;
+            /**
+             * Role
+             * @default assistant
+             * @constant
+             */
+            role?: "assistant";
+        };
+        /**
+         * BadLineReport
+         * @description A line that was withheld.
+         */
+        BadLineReport: {
+            /** Fault */
+            fault: string;
+            /** File */
+            file: string;
+            /** Offset */
+            offset: number;
+        };
+        /**
+         * Capabilities
+         * @description What can be asked of this server, and how busy it is.
+         */
+        Capabilities: {
+            /** Export Formats */
+            export_formats: ("json" | "csv" | "parquet" | "png" | "svg" | "html")[];
+            limits: components["schemas"]["ServerLimits"];
+            /** Metrics */
+            metrics: ("logprob" | "logit_diff" | "recovered")[];
+            model: components["schemas"]["ModelDescription"];
+            /** Pairings */
+            pairings: ("strict" | "first" | "last" | "proportional" | "mean")[];
+            queues: components["schemas"]["Queues"];
+            source_runs: components["schemas"]["SourceRunUse"];
+            /** Versions */
+            versions: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * Capture
+         * @description What to keep of this completion, by consumer. There is one consumer.
+         */
+        Capture: {
+            patch_source: components["schemas"]["CaptureSource"];
+        };
+        /**
+         * CaptureResult
+         * @description How a capture went.
+         */
+        CaptureResult: {
+            /** Error */
+            error?: string | null;
+            /**
+             * Payload
+             * @default {}
+             */
+            payload?: {
+                [key: string]: string | number;
+            };
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "not_requested";
+        };
+        /**
+         * CaptureSource
+         * @description Keep activations of this prompt as a source run.
+         *
+         *     Hooks that ask for different layers are all kept at every layer that one of them asks for.
+         */
+        CaptureSource: {
+            /** Hooks */
+            hooks: {
+                [key: string]: "all" | number[];
+            };
+            /**
+             * Positions
+             * @default all_prompt
+             */
+            positions?: string | number[];
+            /** Run */
+            run?: string | null;
+        };
+        /**
+         * Cell
+         * @description One finished cell, in completion order.
+         */
+        Cell: {
+            /**
+             * Error
+             * @default null
+             */
+            error?: string | null;
+            /**
+             * Hook
+             * @enum {string}
+             */
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            /** Layer */
+            layer: number;
+            /** Position */
+            position: number;
+            /**
+             * Type
+             * @default cell
+             * @constant
+             */
+            type?: "cell";
+            /** Value */
+            value: number | null;
+            /**
+             * Values
+             * @default null
+             */
+            values?: {
+                [key: string]: number | null;
+            } | null;
+        };
+        /**
+         * ChatChoice
+         * @description One answer.
+         */
+        ChatChoice: {
+            /**
+             * Finish Reason
+             * @enum {string}
+             */
+            finish_reason: "stop" | "length";
+            /** Index */
+            index: number;
+            logprobs: components["schemas"]["ChatLogprobs"] | null;
+            message: components["schemas"]["Answer"];
+        };
+        /**
+         * ChatCompletion
+         * @description The whole answer.
+         */
+        ChatCompletion: {
+            /** Capture Results */
+            capture_results?: {
+                [key: string]: components["schemas"]["CaptureResult"];
+            } | null;
+            /** Choices */
+            choices: components["schemas"]["ChatChoice"][];
+            /** Created */
+            created: number;
+            /** Id */
+            id: string;
+            /** Model */
+            model: string;
+            /**
+             * Object
+             * @default chat.completion
+             * @constant
+             */
+            object?: "chat.completion";
+            /** System Fingerprint */
+            system_fingerprint: string;
+            usage: components["schemas"]["Usage"];
+        };
+        /**
+         * ChatLogprobs
+         * @description One entry for each generated token.
+         */
+        ChatLogprobs: {
+            /** Content */
+            content: components["schemas"]["ChatToken"][];
+            /** Refusal */
+            refusal?: null;
+        };
+        /**
+         * ChatRequest
+         * @description Answer a conversation.
+         */
+        ChatRequest: {
+            /** Audio */
+            audio?: {
+                [key: string]: unknown;
+            } | null;
+            capture?: components["schemas"]["Capture"] | null;
+            /** Capture Wait */
+            capture_wait?: boolean | null;
+            /** Frequency Penalty */
+            frequency_penalty?: number | null;
+            /** Function Call */
+            function_call?: string | {
+                [key: string]: unknown;
+            } | null;
+            /** Functions */
+            functions?: {
+                [key: string]: unknown;
+            }[] | null;
+            /** Logit Bias */
+            logit_bias?: {
+                [key: string]: number;
+            } | null;
+            /** Logprob Token Ids */
+            logprob_token_ids?: number[] | null;
+            /** Logprobs */
+            logprobs?: boolean | null;
+            /** Max Completion Tokens */
+            max_completion_tokens?: number | null;
+            /** Max Tokens */
+            max_tokens?: number | null;
+            /** Messages */
+            messages: components["schemas"]["Message"][];
+            /** Metadata */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            /** Modalities */
+            modalities?: string[] | null;
+            /** Model */
+            model?: string | null;
+            /** Moderation */
+            moderation?: {
+                [key: string]: unknown;
+            } | null;
+            /** N */
+            n?: number | null;
+            /** Parallel Tool Calls */
+            parallel_tool_calls?: boolean | null;
+            /** Patch */
+            patch?: components["schemas"]["CompletionPatch"][] | null;
+            patch_vectors?: components["schemas"]["PatchVectors"] | null;
+            /** Prediction */
+            prediction?: {
+                [key: string]: unknown;
+            } | null;
+            /** Presence Penalty */
+            presence_penalty?: number | null;
+            /** Prompt Cache Key */
+            prompt_cache_key?: string | null;
+            /** Prompt Cache Options */
+            prompt_cache_options?: {
+                [key: string]: unknown;
+            } | null;
+            /** Prompt Cache Retention */
+            prompt_cache_retention?: string | null;
+            /** Reasoning Effort */
+            reasoning_effort?: string | null;
+            /** Response Format */
+            response_format?: {
+                [key: string]: unknown;
+            } | null;
+            /** Safety Identifier */
+            safety_identifier?: string | null;
+            /** Seed */
+            seed?: number | null;
+            /** Service Tier */
+            service_tier?: string | null;
+            /** Stop */
+            stop?: string | string[] | null;
+            /** Store */
+            store?: boolean | null;
+            /** Stream */
+            stream?: boolean | null;
+            stream_options?: components["schemas"]["StreamOptions"] | null;
+            /** Temperature */
+            temperature?: number | null;
+            /** Tool Choice */
+            tool_choice?: string | {
+                [key: string]: unknown;
+            } | null;
+            /** Tools */
+            tools?: {
+                [key: string]: unknown;
+            }[] | null;
+            /** Top Logprobs */
+            top_logprobs?: number | null;
+            /** Top P */
+            top_p?: number | null;
+            /** User */
+            user?: string | null;
+            /** Verbosity */
+            verbosity?: string | null;
+            /** Web Search Options */
+            web_search_options?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * ChatToken
+         * @description A generated token beside the likeliest ones, or the ones asked for.
+         */
+        ChatToken: {
+            /** Bytes */
+            bytes: number[] | null;
+            /** Logprob */
+            logprob: number;
+            /** Token */
+            token: string;
+            /** Top Logprobs */
+            top_logprobs: components["schemas"]["TokenLogprob"][];
+        };
+        /**
+         * CheckpointList
+         * @description The checkpoints of a run, in numeric order.
+         */
+        CheckpointList: {
+            /** Count */
+            count: number;
+            /** P5 Dir */
+            p5_dir: string;
+            /** P5 Dir Exists */
+            p5_dir_exists: boolean;
+            /** Rows */
+            rows: components["schemas"]["CheckpointRow"][];
+        };
+        /**
+         * CheckpointRow
+         * @description One checkpoint.
+         */
+        CheckpointRow: {
+            /** Checkpoint */
+            checkpoint: string;
+            /** Checkpoint Dir */
+            checkpoint_dir: string;
+            /** Metadata */
+            metadata: {
+                [key: string]: unknown;
+            } | null;
+            /** N Sae Records */
+            n_sae_records: number;
+            /** Step */
+            step: number;
+        };
+        /**
+         * Coefficient
+         * @description A correlation and its 95 % interval.
+         */
+        Coefficient: {
+            /** High */
+            high: number | null;
+            /** Low */
+            low: number | null;
+            /** R */
+            r: number;
+        };
+        /**
+         * Completion
+         * @description The answer; in a stream, a part of it.
+         */
+        Completion: {
+            /** Capture Results */
+            capture_results?: {
+                [key: string]: components["schemas"]["CaptureResult"];
+            } | null;
+            /** Choices */
+            choices: components["schemas"]["CompletionChoice"][];
+            /** Created */
+            created: number;
+            /** Id */
+            id: string;
+            /** Model */
+            model: string;
+            /**
+             * Object
+             * @default text_completion
+             * @constant
+             */
+            object?: "text_completion";
+            /** System Fingerprint */
+            system_fingerprint: string;
+            usage?: components["schemas"]["Usage"] | null;
+        };
+        /**
+         * CompletionChoice
+         * @description One continuation of one prompt.
+         */
+        CompletionChoice: {
+            /** Finish Reason */
+            finish_reason: ("stop" | "length") | null;
+            /** Index */
+            index: number;
+            logprobs: components["schemas"]["Logprobs"] | null;
+            /** Text */
+            text: string;
+        };
+        /**
+         * CompletionPatch
+         * @description One write: `out = (1 - alpha*mask) * h + alpha*mask * source`, at one site.
+         *
+         *     It has exactly one source: `source_run` with `source_position`, `source_module`, or
+         *     `source_inline`.
+         */
+        CompletionPatch: {
+            /**
+             * Alpha
+             * @default 1
+             */
+            alpha?: number;
+            /** Dest Position */
+            dest_position: number;
+            /** Hook */
+            hook: string;
+            /** Layer */
+            layer: number;
+            mask?: components["schemas"]["Mask"] | null;
+            /** Source Inline */
+            source_inline?: number | null;
+            /** Source Module */
+            source_module?: string | null;
+            /** Source Position */
+            source_position?: number | null;
+            /** Source Run */
+            source_run?: string | null;
+        };
+        /**
+         * CompletionRequest
+         * @description Continue one prompt, or several.
+         */
+        CompletionRequest: {
+            /** Best Of */
+            best_of?: number | null;
+            capture?: components["schemas"]["Capture"] | null;
+            /** Capture Wait */
+            capture_wait?: boolean | null;
+            /** Echo */
+            echo?: boolean | null;
+            /** Frequency Penalty */
+            frequency_penalty?: number | null;
+            /** Logit Bias */
+            logit_bias?: {
+                [key: string]: number;
+            } | null;
+            /** Logprob Token Ids */
+            logprob_token_ids?: number[] | null;
+            /** Logprobs */
+            logprobs?: number | null;
+            /** Max Tokens */
+            max_tokens?: number | null;
+            /** Model */
+            model?: string | null;
+            /** N */
+            n?: number | null;
+            /** Patch */
+            patch?: components["schemas"]["CompletionPatch"][] | null;
+            patch_vectors?: components["schemas"]["PatchVectors"] | null;
+            /** Presence Penalty */
+            presence_penalty?: number | null;
+            /** Prompt */
+            prompt: string | string[] | number[] | number[][];
+            /** Seed */
+            seed?: number | null;
+            /** Stop */
+            stop?: string | string[] | null;
+            /** Stream */
+            stream?: boolean | null;
+            stream_options?: components["schemas"]["StreamOptions"] | null;
+            /** Suffix */
+            suffix?: string | null;
+            /** Temperature */
+            temperature?: number | null;
+            /** Top P */
+            top_p?: number | null;
+            /** User */
+            user?: string | null;
+        };
+        /**
+         * Control
+         * @description A cell that changes nothing by construction, computed like any other, and what came out.
+         */
+        Control: {
+            /** Difference */
+            difference: number;
+            /**
+             * Hook
+             * @enum {string}
+             */
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "alpha_zero" | "self_patch";
+            /** Layer */
+            layer: number;
+            /** Passed */
+            passed: boolean;
+            /** Position */
+            position: number;
+            /** Tolerance */
+            tolerance: number;
+        };
+        /**
+         * Correlation
+         * @description How reconstruction loss goes with the reward among some generations.
+         *
+         *     Intervals are by Fisher's z; for Spearman's r with the variance of Bonett and Wright. They take
+         *     generations to be independent.
+         */
+        Correlation: {
+            /**
+             * Among
+             * @enum {string}
+             */
+            among: "all" | "passed" | "failed" | "within groups";
+            /** Groups */
+            groups: number | null;
+            /** N */
+            n: number;
+            pearson: components["schemas"]["Coefficient"] | null;
+            /** Reason */
+            reason: string | null;
+            spearman: components["schemas"]["Coefficient"] | null;
+        };
+        /**
+         * Coverage
+         * @description How much of a run an answer is about.
+         */
+        Coverage: {
+            /** Bytes Read */
+            bytes_read: number;
+            /** Bytes Total */
+            bytes_total: number;
+            /** Complete */
+            complete: boolean;
+            /** Records */
+            records: number;
+            /** Withheld */
+            withheld: number;
+        };
+        /**
+         * Curves
+         * @description Numbers over steps: of rewards, or of the recording's health.
+         */
+        Curves: {
+            /** Alarms */
+            alarms: components["schemas"]["AlarmSpan"][];
+            /** Columns */
+            columns: number;
+            coverage: components["schemas"]["Coverage"];
+            /** First Step */
+            first_step: number | null;
+            /** Last Step */
+            last_step: number | null;
+            /** Reason */
+            reason: string | null;
+            /** Series */
+            series: components["schemas"]["Series"][];
+            /** Start */
+            start: number;
+            /** Width */
+            width: number;
+        };
+        /**
+         * DetokenizeRequest
+         * @description Token ids whose text is wanted.
+         */
+        DetokenizeRequest: {
+            /** Model */
+            model?: string | null;
+            /** Tokens */
+            tokens: number[];
+        };
+        /**
+         * Estimate
+         * @description What a sweep will cost, before it starts.
+         */
+        Estimate: {
+            /** Cells */
+            cells: number;
+            /** Chunks */
+            chunks: number;
+            /** Computed Cells */
+            computed_cells: number;
+            /** Seconds */
+            seconds: number;
+            /** Source Bytes */
+            source_bytes: number;
+            /** Token Layers */
+            token_layers: number;
+            /** Working Bytes */
+            working_bytes: number;
+        };
+        /**
+         * Extreme
+         * @description The cell with the largest, or the smallest, value of a grid.
+         */
+        Extreme: {
+            /** Layer */
+            layer: number;
+            /** Position */
+            position: number;
+            /** Value */
+            value: number;
+        };
+        /**
+         * Failed
+         * @description The sweep ended without a summary.
+         */
+        Failed: {
+            /** Error */
+            error: string;
+            /**
+             * Type
+             * @default error
+             * @constant
+             */
+            type?: "error";
+        };
+        /**
+         * Feature
+         * @description One feature: where it is active, and what it says to the output.
+         */
+        Feature: {
+            /** Feature */
+            feature: number;
+            /** Promoted */
+            promoted: string[];
+            /** Rate */
+            rate: number;
+            /** Snippets */
+            snippets: components["schemas"]["Snippet"][];
+            /** Suppressed */
+            suppressed: string[];
+        };
+        /**
+         * FeatureCards
+         * @description Descriptions of some features of one layer's dictionary.
+         */
+        FeatureCards: {
+            /** Dictionary */
+            dictionary: string;
+            /** Features */
+            features: components["schemas"]["Feature"][];
+            /** Layer */
+            layer: number;
+            /** Reason */
+            reason: string | null;
+        };
+        /**
+         * GRPOMetrics
+         * @description One optimizer step in nine numbers.
+         */
+        GRPOMetrics: {
+            /** Advantage Mean */
+            advantage_mean: number | null;
+            /** Advantage Std */
+            advantage_std: number | null;
+            /** Iteration */
+            iteration: number;
+            /** N Invalid Compositions */
+            n_invalid_compositions: number;
+            /** R A Pass Rate */
+            r_a_pass_rate: number | null;
+            /** Rewards Max */
+            rewards_max: number | null;
+            /** Rewards Mean */
+            rewards_mean: number | null;
+            /** Rewards Min */
+            rewards_min: number | null;
+            /** Rewards Std */
+            rewards_std: number | null;
+        };
+        /**
+         * GatewayHealth
+         * @description The gateway's part in delivering records.
+         */
+        GatewayHealth: {
+            /** Cache Bytes */
+            cache_bytes: number;
+            /** Cache Limit Bytes */
+            cache_limit_bytes: number;
+            /** Listeners */
+            listeners: number;
+            /** P5 Dir */
+            p5_dir: string;
+            /** P5 Dir Exists */
+            p5_dir_exists: boolean;
+            /** Runs */
+            runs: components["schemas"]["StreamHealth"][];
+            /**
+             * Status
+             * @default ok
+             * @enum {string}
+             */
+            status?: "ok" | "stopping";
+            /** Uptime Seconds */
+            uptime_seconds: number;
+        };
+        /**
+         * Generation
+         * @description One completion and its reward. It joins records to rewards.
+         *
+         *     A record belongs to the generation with the same `step` whose `[token_start, token_end)` holds
+         *     its `token_index`.
+         */
+        Generation: {
+            /** R */
+            R: number | null;
+            /** R A */
+            R_A: number | null;
+            /** R B */
+            R_B: number | null;
+            /** R C */
+            R_C: number | null;
+            /** R D */
+            R_D: number | null;
+            /** Advantage */
+            advantage: number | null;
+            /** Completion */
+            completion: string;
+            /** Completion Tokens */
+            completion_tokens: number;
+            /** Gate */
+            gate: boolean | null;
+            /** Generation Id */
+            generation_id: string;
+            /** Group Id */
+            group_id: string;
+            /** Prompt */
+            prompt: string;
+            /** Prompt Tokens */
+            prompt_tokens: number;
+            /** Run Id */
+            run_id: string;
+            /**
+             * Schema
+             * @default 1
+             * @constant
+             */
+            schema?: 1;
+            /** Step */
+            step: number;
+            /** Token End */
+            token_end: number;
+            /** Token Start */
+            token_start: number;
+            /** Truncated */
+            truncated: boolean;
+        };
+        /**
+         * GenerationPage
+         * @description Generations, newest first.
+         */
+        GenerationPage: {
+            coverage: components["schemas"]["Coverage"];
+            /** Generations */
+            generations: components["schemas"]["GenerationRow"][];
+            /** Next */
+            next: number | null;
+            /** Reason */
+            reason: string | null;
+            /** Total */
+            total: number;
+        };
+        /**
+         * GenerationRow
+         * @description One generation in a list.
+         */
+        GenerationRow: {
+            /** R */
+            R: number | null;
+            /** R A */
+            R_A: number | null;
+            /** R B */
+            R_B: number | null;
+            /** R C */
+            R_C: number | null;
+            /** R D */
+            R_D: number | null;
+            /** Advantage */
+            advantage: number | null;
+            /** Completion */
+            completion: string | null;
+            /** Completion Tokens */
+            completion_tokens: number;
+            /** Gate */
+            gate: boolean | null;
+            /** Generation Id */
+            generation_id: string;
+            /** Group Id */
+            group_id: string;
+            /** Prompt */
+            prompt: string | null;
+            /** Prompt Tokens */
+            prompt_tokens: number;
+            /** Step */
+            step: number;
+            /** Token End */
+            token_end: number;
+            /** Token Start */
+            token_start: number;
+            /** Truncated */
+            truncated: boolean;
+        };
+        /**
+         * GenerationView
+         * @description One generation, token by token.
+         */
+        GenerationView: {
+            coverage: components["schemas"]["Coverage"];
+            generation: components["schemas"]["GenerationRow"];
+            /** More */
+            more: boolean;
+            /** Reason */
+            reason: string | null;
+            /** Siblings */
+            siblings: components["schemas"]["Sibling"][];
+            /** Tokens */
+            tokens: components["schemas"]["TokenFeatures"][];
+        };
+        /**
+         * GroupDifference
+         * @description Mean loss of passed minus failed generations of the same group, averaged over groups.
+         */
+        GroupDifference: {
+            /** Groups */
+            groups: number;
+            /** High */
+            high: number | null;
+            /** Low */
+            low: number | null;
+            /** Mean */
+            mean: number | null;
+            /** Reason */
+            reason: string | null;
+        };
+        /**
+         * Health
+         * @description The process is alive. It says nothing about the model.
+         */
+        Health: {
+            /**
+             * Status
+             * @default ok
+             * @constant
+             */
+            status?: "ok";
+        };
+        /**
+         * HookGrid
+         * @description One hook's grid: rows are layers, columns are positions.
+         */
+        HookGrid: {
+            argmax: components["schemas"]["Extreme"] | null;
+            argmin: components["schemas"]["Extreme"] | null;
+            /** Grid */
+            grid: (number | null)[][];
+            /**
+             * Hook
+             * @enum {string}
+             */
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+        };
+        JsonValue: unknown;
+        /**
+         * LayerCount
+         * @description What was recorded of one layer.
+         */
+        LayerCount: {
+            /** Features */
+            features: number;
+            /** Layer */
+            layer: number;
+            /** Records */
+            records: number;
+        };
+        /**
+         * LayerFeatures
+         * @description What one layer's dictionary saw in a token.
+         */
+        LayerFeatures: {
+            /** Activations */
+            activations: (number | null)[];
+            /** Features */
+            features: number[];
+            /** Layer */
+            layer: number;
+            /** Loss */
+            loss: number | null;
+        };
+        /**
+         * LayerHealth
+         * @description How well one layer's dictionary fits what it was shown since the last line.
+         */
+        LayerHealth: {
+            /** Cosine */
+            cosine: number | null;
+            /** Dead Share */
+            dead_share: number | null;
+            /** Fvu */
+            fvu: number | null;
+            /** Input Norm */
+            input_norm: number | null;
+            /** L0 */
+            l0: number | null;
+            /** Layer Index */
+            layer_index: number;
+            /**
+             * Non Finite
+             * @default {}
+             */
+            non_finite?: {
+                [key: string]: number;
+            };
+            /** Records Dropped */
+            records_dropped: number;
+            /** Records Written */
+            records_written: number;
+            /** Tokens */
+            tokens: number;
+        };
+        /**
+         * LayerRange
+         * @description Layers `start`, `start + step`, … below `stop`, as in Python.
+         */
+        LayerRange: {
+            /** Start */
+            start: number;
+            /**
+             * Step
+             * @default 1
+             */
+            step?: number;
+            /** Stop */
+            stop: number;
+        };
+        /**
+         * Logprobs
+         * @description Log-probabilities of the generated tokens; all lists have one entry a token.
+         *
+         *     A token is written as its text, leading space included. One that has no text of its own (an end
+         *     token, a part of a character), or the same text as a likelier one, is `token_id:<id>`.
+         */
+        Logprobs: {
+            /** Text Offset */
+            text_offset: number[];
+            /** Token Logprobs */
+            token_logprobs: number[];
+            /** Tokens */
+            tokens: string[];
+            /** Top Logprobs */
+            top_logprobs: {
+                [key: string]: number;
+            }[];
+        };
+        /**
+         * Mask
+         * @description Which dimensions a patch touches: a list of them, or a row of weights in `patch_vectors`.
+         */
+        Mask: {
+            /** Indices */
+            indices?: number[] | null;
+            /** Inline */
+            inline?: number | null;
+        };
+        /**
+         * Message
+         * @description One turn of a conversation.
+         *
+         *     The other fields of OpenAI's messages are accepted as long as they say nothing: an answer can be
+         *     sent back as it came.
+         */
+        Message: {
+            /** Annotations */
+            annotations?: unknown[] | null;
+            /** Audio */
+            audio?: {
+                [key: string]: unknown;
+            } | null;
+            /** Content */
+            content: string | components["schemas"]["TextPart"][];
+            /** Function Call */
+            function_call?: {
+                [key: string]: unknown;
+            } | null;
+            /** Name */
+            name?: string | null;
+            /** Refusal */
+            refusal?: string | null;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "system" | "developer" | "user" | "assistant";
+            /** Tool Calls */
+            tool_calls?: unknown[] | null;
+        };
+        /**
+         * MetricGrid
+         * @description One further metric's grid at one hook.
+         */
+        MetricGrid: {
+            argmax: components["schemas"]["Extreme"] | null;
+            argmin: components["schemas"]["Extreme"] | null;
+            /** Grid */
+            grid: (number | null)[][];
+            /**
+             * Hook
+             * @enum {string}
+             */
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            /**
+             * Metric
+             * @enum {string}
+             */
+            metric: "logprob" | "logit_diff" | "recovered";
+        };
+        /**
+         * MissingFile
+         * @description A file that a run does not have, and what cannot be shown for lack of it.
+         */
+        MissingFile: {
+            /** File */
+            file: string;
+            /** Prevents */
+            prevents: string;
+        };
+        /**
+         * ModelDescription
+         * @description What a backend has loaded and what can be done with it.
+         */
+        ModelDescription: {
+            /** Architecture */
+            architecture: string;
+            /**
+             * Backend
+             * @enum {string}
+             */
+            backend: "torch" | "vllm";
+            /** Device */
+            device: string;
+            /** Dtype */
+            dtype: string;
+            /** End Ids */
+            end_ids: number[];
+            /** Exact */
+            exact: boolean;
+            /** Hooks */
+            hooks: ("pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out")[];
+            /** Max Tokens */
+            max_tokens: number;
+            /** N Layers */
+            n_layers: number;
+            /** Name */
+            name: string;
+            /**
+             * Path
+             * @enum {string}
+             */
+            path: "packed" | "whole_sequence";
+            /** Path Reason */
+            path_reason: string | null;
+            /** Vocabulary */
+            vocabulary: number;
+            /** Weights */
+            weights: string;
+            /** Width */
+            width: number;
+        };
+        /**
+         * ModelEntry
+         * @description A model as OpenAI's API lists it.
+         */
+        ModelEntry: {
+            /** Created */
+            created: number;
+            /** Id */
+            id: string;
+            /** Max Model Len */
+            max_model_len: number;
+            /**
+             * Object
+             * @default model
+             * @constant
+             */
+            object?: "model";
+            /**
+             * Owned By
+             * @default sonde
+             * @constant
+             */
+            owned_by?: "sonde";
+        };
+        /**
+         * ModelList
+         * @description The models a server offers.
+         */
+        ModelList: {
+            /** Data */
+            data: components["schemas"]["ModelEntry"][];
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+        };
+        /**
+         * NamedVector
+         * @description The vector of one hook and layer: written out, or a row of `patch_vectors`.
+         */
+        NamedVector: {
+            /** Hook */
+            hook: string;
+            /** Inline */
+            inline?: number | null;
+            /** Layer */
+            layer: number;
+            /** Values */
+            values?: number[] | null;
+        };
+        /** OpenAIError */
+        OpenAIError: {
+            error: {
+                code: number;
+                message: string;
+                param: string | null;
+                type: string;
+            };
+        };
+        /**
+         * Overview
+         * @description A run in a few numbers.
+         */
+        Overview: {
+            /** Cache */
+            cache: string | null;
+            coverage: components["schemas"]["Coverage"];
+            /** Failed */
+            failed: number;
+            /** First Step */
+            first_step: number | null;
+            /** Generations */
+            generations: number;
+            /** Last Step */
+            last_step: number | null;
+            /** Layers */
+            layers: components["schemas"]["LayerCount"][];
+            /** Missing */
+            missing: components["schemas"]["MissingFile"][];
+            /** Passed */
+            passed: number;
+            /** Run */
+            run: string;
+            /** Steps */
+            steps: number;
+            /**
+             * Unit
+             * @enum {string}
+             */
+            unit: "step" | "token";
+            /** Unjoined */
+            unjoined: number;
+        };
+        /**
+         * PatchSweepRequest
+         * @description Patch every (hook, layer, position) of a grid, one at a time, and grade each.
+         */
+        PatchSweepRequest: {
+            /**
+             * Alpha
+             * @default 1
+             */
+            alpha?: number;
+            /** Answer Token */
+            answer_token?: string | null;
+            /** Answer Token Id */
+            answer_token_id?: number | null;
+            /** Clean Baseline */
+            clean_baseline?: number | null;
+            /** Clean Prompt */
+            clean_prompt?: string | null;
+            /** Foil Token */
+            foil_token?: string | null;
+            /** Foil Token Id */
+            foil_token_id?: number | null;
+            /**
+             * Hook
+             * @default post_block
+             */
+            hook?: string;
+            /** Hooks */
+            hooks?: string[] | null;
+            /**
+             * Keep Source
+             * @default false
+             */
+            keep_source?: boolean;
+            /** Layers */
+            layers: number[] | components["schemas"]["LayerRange"];
+            /**
+             * Logprobs
+             * @default 20
+             */
+            logprobs?: number;
+            mask?: components["schemas"]["Mask"] | null;
+            /**
+             * Metric
+             * @default logprob
+             * @enum {string}
+             */
+            metric?: "logprob" | "logit_diff" | "recovered";
+            /** Metrics */
+            metrics?: ("logprob" | "logit_diff" | "recovered")[] | null;
+            /** Model */
+            model?: string | null;
+            /**
+             * Pairing
+             * @default strict
+             * @enum {string}
+             */
+            pairing?: "strict" | "first" | "last" | "proportional" | "mean";
+            patch_vectors?: components["schemas"]["PatchVectors"] | null;
+            /**
+             * Positions
+             * @default all_prompt
+             */
+            positions?: (number | components["schemas"]["SpanPosition"])[] | "all_prompt";
+            /** Prompt */
+            prompt: string;
+            /** Source Inline */
+            source_inline?: number | null;
+            /** Source Module */
+            source_module?: string | null;
+            /** Source Positions */
+            source_positions?: (number | components["schemas"]["SpanPosition"])[] | null;
+            /** Source Run */
+            source_run?: string | null;
+            /**
+             * Stream
+             * @default false
+             */
+            stream?: boolean;
+        };
+        /**
+         * PatchVectors
+         * @description A packed table of vectors: row-major, little-endian, base64.
+         */
+        PatchVectors: {
+            /** Data */
+            data: string;
+            /**
+             * Dtype
+             * @enum {string}
+             */
+            dtype: "float32" | "float16" | "bfloat16";
+            /** Shape */
+            shape: number[];
+        };
+        /** PlainError */
+        PlainError: {
+            error: string;
+        };
+        /**
+         * PromptTokens
+         * @description The tokens of a prompt as text, so that a reader sees words under the columns.
+         */
+        PromptTokens: {
+            /** Clean */
+            clean?: string[] | null;
+            /** Prompt */
+            prompt: string[];
+        };
+        /**
+         * Provenance
+         * @description The model, the software and the request behind one result.
+         */
+        Provenance: {
+            /** Architecture */
+            architecture: string;
+            /**
+             * Created
+             * Format: date-time
+             */
+            created: string;
+            /** Device */
+            device: string;
+            /** Dtype */
+            dtype: string;
+            /** Model */
+            model: string;
+            /** N Layers */
+            n_layers: number;
+            /** Request */
+            request: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Versions */
+            versions: {
+                [key: string]: string;
+            };
+            /** Weights */
+            weights: string;
+        };
+        /**
+         * Queue
+         * @description Jobs of one kind.
+         */
+        Queue: {
+            /** Active */
+            active: number;
+            /** Waiting */
+            waiting: number;
+        };
+        /**
+         * Queues
+         * @description Sweeps, and everything else that needs the model.
+         */
+        Queues: {
+            call: components["schemas"]["Queue"];
+            sweep: components["schemas"]["Queue"];
+        };
+        /**
+         * Readiness
+         * @description Whether work that is sent now will be done.
+         */
+        Readiness: {
+            /** Ready */
+            ready: boolean;
+            /** Reason */
+            reason: string | null;
+        };
+        /**
+         * RegisterVectors
+         * @description Give vectors a name. All of them are taken, or none.
+         */
+        RegisterVectors: {
+            /** Name */
+            name: string;
+            patch_vectors?: components["schemas"]["PatchVectors"] | null;
+            /**
+             * Replace
+             * @default false
+             */
+            replace?: boolean;
+            /**
+             * Scale
+             * @default 1
+             */
+            scale?: number;
+            /** Vectors */
+            vectors: components["schemas"]["NamedVector"][];
+        };
+        /**
+         * RegisteredVectors
+         * @description What is known under a name.
+         */
+        RegisteredVectors: {
+            /** Bytes */
+            bytes: number;
+            /** Name */
+            name: string;
+            /** Scale */
+            scale: number;
+            /** Sites */
+            sites: components["schemas"]["VectorSite"][];
+        };
+        /**
+         * RunList
+         * @description The runs under the directory, the one written to last first.
+         */
+        RunList: {
+            /** Count */
+            count: number;
+            /** Directory */
+            directory: string;
+            /** Directory Exists */
+            directory_exists: boolean;
+            /** Runs */
+            runs: components["schemas"]["RunRow"][];
+        };
+        /**
+         * RunRow
+         * @description One run directory.
+         */
+        RunRow: {
+            /** Directory */
+            directory: string;
+            /** Last Checkpoint */
+            last_checkpoint: number | null;
+            /** Layers */
+            layers: number[] | null;
+            /** Live */
+            live: boolean;
+            /** Missing */
+            missing: string[];
+            /** Model */
+            model: string | null;
+            /** Run */
+            run: string;
+            /** Run Id */
+            run_id: string | null;
+            /** Started */
+            started: number | null;
+            /** Status */
+            status: string | null;
+            /** Written */
+            written: number | null;
+        };
+        /**
+         * SAELogRecord
+         * @description What one token looked like to one layer's dictionary. Exactly six keys.
+         */
+        SAELogRecord: {
+            /** Layer Index */
+            layer_index: number;
+            /** Reconstruction Loss */
+            reconstruction_loss: number | null;
+            /** Step */
+            step: number;
+            /** Token Index */
+            token_index: number;
+            /** Top Feature Activations */
+            top_feature_activations: (number | null)[];
+            /** Top Feature Indices */
+            top_feature_indices: number[];
+        };
+        /**
+         * Scatter
+         * @description Reconstruction loss against reward, one point a generation.
+         */
+        Scatter: {
+            /** Correlations */
+            correlations: components["schemas"]["Correlation"][];
+            coverage: components["schemas"]["Coverage"];
+            /** Generations */
+            generations: number;
+            /** Layer */
+            layer: number | null;
+            passed_minus_failed: components["schemas"]["GroupDifference"];
+            points: components["schemas"]["ScatterPoints"];
+            /** Points Total */
+            points_total: number;
+            /** Reason */
+            reason: string | null;
+            /** Rewards Zero */
+            rewards_zero: number;
+            /** Without Records */
+            without_records: number;
+            /** Without Reward */
+            without_reward: number;
+        };
+        /**
+         * ScatterPoints
+         * @description One entry a generation in each list, oldest first.
+         */
+        ScatterPoints: {
+            /** R */
+            R: number[];
+            /** Gate */
+            gate: (boolean | null)[];
+            /** Generation Id */
+            generation_id: string[];
+            /** Group Id */
+            group_id: string[];
+            /** Loss */
+            loss: number[];
+            /** Loss High */
+            loss_high: number[];
+            /** Loss Low */
+            loss_low: number[];
+            /** Step */
+            step: number[];
+        };
+        /**
+         * Series
+         * @description One number over steps. Column c begins at the tile's `start + c · width`.
+         */
+        Series: {
+            /** Count */
+            count: number[];
+            /** High */
+            high: (number | null)[];
+            /** Layer */
+            layer: number | null;
+            /** Low */
+            low: (number | null)[];
+            /** Mean */
+            mean: (number | null)[];
+            /** Name */
+            name: string;
+        };
+        /**
+         * ServerLimits
+         * @description The largest request that is admitted.
+         */
+        ServerLimits: {
+            /** Body Bytes */
+            body_bytes: number;
+            /** Cells */
+            cells: number;
+            /** Layers */
+            layers: number;
+            /** Positions */
+            positions: number;
+            /** Prompt Chars */
+            prompt_chars: number;
+        };
+        /**
+         * Sibling
+         * @description Another completion of the same prompt.
+         */
+        Sibling: {
+            /** R */
+            R: number | null;
+            /** Gate */
+            gate: boolean | null;
+            /** Generation Id */
+            generation_id: string;
+        };
+        /**
+         * SidecarHealth
+         * @description `sae_health.jsonl`: one line a spill. Counts are since this trainer began.
+         */
+        SidecarHealth: {
+            /**
+             * Alarms
+             * @default []
+             */
+            alarms?: string[];
+            /**
+             * Fragments
+             * @default 0
+             */
+            fragments?: number;
+            /**
+             * Generations Dropped
+             * @default 0
+             */
+            generations_dropped?: number;
+            /** Layers */
+            layers: components["schemas"]["LayerHealth"][];
+            /** Records Dropped */
+            records_dropped: number;
+            /** Records Written */
+            records_written: number;
+            /** Run Id */
+            run_id: string;
+            /**
+             * Schema
+             * @default 1
+             * @constant
+             */
+            schema?: 1;
+            /** Sidecar Ms */
+            sidecar_ms: number | null;
+            /** Step */
+            step: number;
+            /** Time */
+            time: number;
+        };
+        /**
+         * Skipped
+         * @description A position or a cell without a number, and why.
+         */
+        Skipped: {
+            /** Hook */
+            hook?: ("pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out") | null;
+            /** Layer */
+            layer?: number | null;
+            /** Position */
+            position: number;
+            /** Reason */
+            reason: string;
+        };
+        /**
+         * Snippet
+         * @description A piece of text on which a feature is strongly active.
+         */
+        Snippet: {
+            /** Heat */
+            heat: string;
+            /** Tokens */
+            tokens: string[];
+            /** Value */
+            value: number;
+        };
+        /**
+         * SourceRun
+         * @description What a stored run holds and how long it is safe.
+         */
+        SourceRun: {
+            /** Age Seconds */
+            age_seconds: number;
+            /** Bytes */
+            bytes: number;
+            /** Generation */
+            generation: number;
+            /** Hooks */
+            hooks: ("pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out")[];
+            /** Layers */
+            layers: number[];
+            /** Lease Seconds */
+            lease_seconds: number | null;
+            /** N Tokens */
+            n_tokens: number;
+            /** Positions */
+            positions: number[];
+            /** Prompt */
+            prompt: string;
+            /** Run */
+            run: string;
+            /** Weights */
+            weights: string;
+        };
+        /**
+         * SourceRunDropped
+         * @description A run is gone.
+         */
+        SourceRunDropped: {
+            /** Dropped */
+            dropped: boolean;
+        };
+        /**
+         * SourceRunList
+         * @description The stored runs, next to be evicted first.
+         */
+        SourceRunList: {
+            /** Budget Bytes */
+            budget_bytes: number;
+            /** Runs */
+            runs: components["schemas"]["SourceRun"][];
+            /** Used Bytes */
+            used_bytes: number;
+        };
+        /**
+         * SourceRunUse
+         * @description The store of source runs.
+         */
+        SourceRunUse: {
+            /** Budget Bytes */
+            budget_bytes: number;
+            /** Runs */
+            runs: number;
+            /** Used Bytes */
+            used_bytes: number;
+        };
+        /**
+         * SpanPosition
+         * @description The tokens that overlap a substring of the prompt.
+         */
+        SpanPosition: {
+            /**
+             * Occurrence
+             * @default 0
+             */
+            occurrence?: number;
+            /** Span */
+            span: string;
+        };
+        /**
+         * Start
+         * @description The axes are final: spans resolved, unaligned positions removed.
+         */
+        Start: {
+            /** Auto Captured */
+            auto_captured: boolean;
+            /** Captured Source Run */
+            captured_source_run: string | null;
+            /** Cells */
+            cells: number;
+            /**
+             * Hook
+             * @enum {string}
+             */
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            /**
+             * Hooks
+             * @default null
+             */
+            hooks?: ("pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out")[] | null;
+            /**
+             * Id
+             * @default null
+             */
+            id?: string | null;
+            /** Layers */
+            layers: number[];
+            /**
+             * Metric
+             * @enum {string}
+             */
+            metric: "logprob" | "logit_diff" | "recovered";
+            /** Positions */
+            positions: number[];
+            tokens: components["schemas"]["PromptTokens"];
+            /**
+             * Type
+             * @default start
+             * @constant
+             */
+            type?: "start";
+        };
+        /**
+         * StreamHealth
+         * @description How listening to one run goes.
+         */
+        StreamHealth: {
+            /** Bad Lines */
+            bad_lines: number;
+            /** Catching Up */
+            catching_up: number;
+            /** Directory */
+            directory: string;
+            /** First Bad Lines */
+            first_bad_lines: components["schemas"]["BadLineReport"][];
+            /** Lag Bytes */
+            lag_bytes: number;
+            /** Lines Sent */
+            lines_sent: number;
+            /** Listeners */
+            listeners: number;
+            /**
+             * Notifications
+             * @enum {string}
+             */
+            notifications: "inotify" | "stat" | "none";
+            /** Records Per Second */
+            records_per_second: number;
+            /** Records Read */
+            records_read: number;
+            /** Run */
+            run: string;
+            /** Why Stat */
+            why_stat: string | null;
+        };
+        /**
+         * StreamOptions
+         * @description How a stream is sent.
+         */
+        StreamOptions: {
+            /** Include Obfuscation */
+            include_obfuscation?: boolean | null;
+            /**
+             * Include Usage
+             * @default false
+             */
+            include_usage?: boolean;
+        };
+        /**
+         * Summary
+         * @description The summary as the last event of a stream.
+         */
+        Summary: {
+            alignment: components["schemas"]["Alignment"] | null;
+            argmax: components["schemas"]["Extreme"] | null;
+            argmin: components["schemas"]["Extreme"] | null;
+            /** Auto Captured */
+            auto_captured: boolean;
+            /** Captured Source Run */
+            captured_source_run: string | null;
+            /** Clean */
+            clean: number | null;
+            /** Controls */
+            controls: components["schemas"]["Control"][];
+            /** Corrupt */
+            corrupt: number | null;
+            /** Grid */
+            grid: (number | null)[][];
+            /**
+             * Hook
+             * @enum {string}
+             */
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            /** Hook Grids */
+            hook_grids: components["schemas"]["HookGrid"][] | null;
+            /** Layers */
+            layers: number[];
+            /**
+             * Metric
+             * @enum {string}
+             */
+            metric: "logprob" | "logit_diff" | "recovered";
+            /** Metric Grids */
+            metric_grids: components["schemas"]["MetricGrid"][] | null;
+            /** Noise Floor */
+            noise_floor: number | null;
+            /** Positions */
+            positions: number[];
+            /** Skipped */
+            skipped: components["schemas"]["Skipped"][];
+            timing: components["schemas"]["Timing"];
+            tokens: components["schemas"]["PromptTokens"];
+            /**
+             * Type
+             * @default summary
+             * @constant
+             */
+            type?: "summary";
+            /** Warnings */
+            warnings: string[];
+        };
+        /**
+         * SweepCancelled
+         * @description What became of a request to stop a sweep.
+         */
+        SweepCancelled: {
+            /** Cancelled */
+            cancelled: boolean;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "waiting" | "running" | "finished" | "failed" | "cancelled" | "interrupted";
+        };
+        /**
+         * SweepEntry
+         * @description One line of the history.
+         */
+        SweepEntry: {
+            /** Cells */
+            cells: number | null;
+            /**
+             * Created
+             * Format: date-time
+             */
+            created: string;
+            /** Done */
+            done: number;
+            /** Ended */
+            ended: string | null;
+            /** Error */
+            error: string | null;
+            /** Id */
+            id: string;
+            provenance: components["schemas"]["Provenance"];
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "waiting" | "running" | "finished" | "failed" | "cancelled" | "interrupted";
+        };
+        /**
+         * SweepHistory
+         * @description Sweeps, newest first.
+         */
+        SweepHistory: {
+            /** Next */
+            next: string | null;
+            /** Sweeps */
+            sweeps: components["schemas"]["SweepEntry"][];
+        };
+        /**
+         * SweepRecord
+         * @description One sweep, whole.
+         */
+        SweepRecord: {
+            /** Cells */
+            cells: number | null;
+            /**
+             * Created
+             * Format: date-time
+             */
+            created: string;
+            /** Done */
+            done: number;
+            /** Ended */
+            ended: string | null;
+            /** Error */
+            error: string | null;
+            /** Id */
+            id: string;
+            provenance: components["schemas"]["Provenance"];
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "waiting" | "running" | "finished" | "failed" | "cancelled" | "interrupted";
+            summary: components["schemas"]["SweepSummary"] | null;
+        };
+        /**
+         * SweepSummary
+         * @description Everything a finished sweep found. Absent values are null; no key is ever left out.
+         */
+        SweepSummary: {
+            alignment: components["schemas"]["Alignment"] | null;
+            argmax: components["schemas"]["Extreme"] | null;
+            argmin: components["schemas"]["Extreme"] | null;
+            /** Auto Captured */
+            auto_captured: boolean;
+            /** Captured Source Run */
+            captured_source_run: string | null;
+            /** Clean */
+            clean: number | null;
+            /** Controls */
+            controls: components["schemas"]["Control"][];
+            /** Corrupt */
+            corrupt: number | null;
+            /** Grid */
+            grid: (number | null)[][];
+            /**
+             * Hook
+             * @enum {string}
+             */
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            /** Hook Grids */
+            hook_grids: components["schemas"]["HookGrid"][] | null;
+            /** Layers */
+            layers: number[];
+            /**
+             * Metric
+             * @enum {string}
+             */
+            metric: "logprob" | "logit_diff" | "recovered";
+            /** Metric Grids */
+            metric_grids: components["schemas"]["MetricGrid"][] | null;
+            /** Noise Floor */
+            noise_floor: number | null;
+            /** Positions */
+            positions: number[];
+            /** Skipped */
+            skipped: components["schemas"]["Skipped"][];
+            timing: components["schemas"]["Timing"];
+            tokens: components["schemas"]["PromptTokens"];
+            /** Warnings */
+            warnings: string[];
+        };
+        /**
+         * Text
+         * @description The text of some tokens; special ones have none.
+         */
+        Text: {
+            /** Prompt */
+            prompt: string;
+        };
+        /**
+         * TextPart
+         * @description A piece of a message.
+         */
+        TextPart: {
+            /** Text */
+            text: string;
+            /**
+             * Type
+             * @constant
+             */
+            type: "text";
+        };
+        /**
+         * Tile
+         * @description A heatmap of one stretch of time. Column c begins at `start + c · width`.
+         *
+         *     Widths are powers of two and starts are multiples of them, so that columns stay what they are
+         *     while a run grows. Extremes are kept: a spike of one token shows in `high` at every width.
+         */
+        Tile: {
+            /**
+             * Axis
+             * @enum {string}
+             */
+            axis: "layer" | "feature";
+            /** Columns */
+            columns: number;
+            /** Count */
+            count: number[][];
+            coverage: components["schemas"]["Coverage"];
+            /** High */
+            high: (number | null)[][];
+            /** Layer */
+            layer: number | null;
+            /** Level */
+            level: number;
+            /** Low */
+            low: (number | null)[][];
+            /** Mean */
+            mean: (number | null)[][];
+            /**
+             * Measure
+             * @enum {string}
+             */
+            measure: "loss" | "activation" | "active";
+            /** Reason */
+            reason: string | null;
+            /** Records */
+            records: number[][];
+            /** Rows */
+            rows: number[];
+            /** Start */
+            start: number;
+            /** Step */
+            step: number | null;
+            /**
+             * Unit
+             * @enum {string}
+             */
+            unit: "step" | "token";
+            /** Width */
+            width: number;
+        };
+        /**
+         * Timing
+         * @description Where the seconds went.
+         */
+        Timing: {
+            /** Baseline Seconds */
+            baseline_seconds: number;
+            /** Capture Seconds */
+            capture_seconds: number;
+            /** Cells */
+            cells: number;
+            /** Cells Per Second */
+            cells_per_second: number;
+            /** Cells Seconds */
+            cells_seconds: number;
+            /** Computed Cells */
+            computed_cells: number;
+            /** Total Seconds */
+            total_seconds: number;
+        };
+        /**
+         * TokenFeatures
+         * @description One recorded token.
+         */
+        TokenFeatures: {
+            /** Layers */
+            layers: components["schemas"]["LayerFeatures"][];
+            /** Position */
+            position: number;
+            /** Token Index */
+            token_index: number;
+        };
+        /**
+         * TokenLogprob
+         * @description A token and its log-probability; written as in `Logprobs`.
+         */
+        TokenLogprob: {
+            /** Bytes */
+            bytes: number[] | null;
+            /** Logprob */
+            logprob: number;
+            /** Token */
+            token: string;
+        };
+        /**
+         * TokenStretch
+         * @description Recorded tokens of a step.
+         */
+        TokenStretch: {
+            coverage: components["schemas"]["Coverage"];
+            /** End */
+            end: number;
+            /** More */
+            more: boolean;
+            /** Start */
+            start: number;
+            /** Step */
+            step: number;
+            /** Tokens */
+            tokens: components["schemas"]["TokenFeatures"][];
+        };
+        /**
+         * TokenizeRequest
+         * @description A text or a conversation, as the model is given it.
+         */
+        TokenizeRequest: {
+            /**
+             * Add Generation Prompt
+             * @default true
+             */
+            add_generation_prompt?: boolean;
+            /** Add Special Tokens */
+            add_special_tokens?: boolean | null;
+            /** Messages */
+            messages?: components["schemas"]["Message"][] | null;
+            /** Model */
+            model?: string | null;
+            /** Prompt */
+            prompt?: string | null;
+            /**
+             * Return Token Strs
+             * @default false
+             */
+            return_token_strs?: boolean | null;
+        };
+        /**
+         * Tokens
+         * @description The token ids of a text.
+         */
+        Tokens: {
+            /** Count */
+            count: number;
+            /** Max Model Len */
+            max_model_len: number;
+            /** Token Strs */
+            token_strs?: string[] | null;
+            /** Tokens */
+            tokens: number[];
+        };
+        /**
+         * UnregisterVectors
+         * @description Forget the vectors of a name. Work that has begun with them ends with them.
+         */
+        UnregisterVectors: {
+            /** Name */
+            name: string;
+        };
+        /**
+         * Usage
+         * @description Tokens, counted.
+         */
+        Usage: {
+            /** Completion Tokens */
+            completion_tokens: number;
+            /** Prompt Tokens */
+            prompt_tokens: number;
+            /** Total Tokens */
+            total_tokens: number;
+        };
+        /**
+         * VectorList
+         * @description All named vectors, by name.
+         */
+        VectorList: {
+            /** Budget Bytes */
+            budget_bytes: number;
+            /** Modules */
+            modules: components["schemas"]["RegisteredVectors"][];
+            /** Used Bytes */
+            used_bytes: number;
+        };
+        /**
+         * VectorSite
+         * @description Where a named vector can be written.
+         */
+        VectorSite: {
+            /**
+             * Hook
+             * @enum {string}
+             */
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            /** Layer */
+            layer: number;
+        };
+        /**
+         * VectorsUnregistered
+         * @description A name is free again.
+         */
+        VectorsUnregistered: {
+            /** Unregistered */
+            unregistered: boolean;
+        };
+        /**
+         * Vocabulary
+         * @description Features of at least m of the last n passed generations, and whether failed ones lack them.
+         *
+         *     A generation has a feature if it is among the strongest of at least `min_tokens` of its recorded
+         *     tokens. Shares and p are over the window: all generations with a gate, from the step of the
+         *     oldest of those n on. p is exact: the distribution over all ways to deal each group's gates
+         *     among its generations. The family is every feature that m generations of the window have, passed
+         *     or not, which no such dealing changes.
+         */
+        Vocabulary: {
+            coverage: components["schemas"]["Coverage"];
+            /** Failed */
+            failed: number;
+            /** Family */
+            family: number;
+            /** Features */
+            features: components["schemas"]["VocabularyFeature"][];
+            /** First Step */
+            first_step: number | null;
+            /** Last Step */
+            last_step: number | null;
+            /** Layer */
+            layer: number | null;
+            /** M */
+            m: number;
+            /** Min Tokens */
+            min_tokens: number;
+            /** Mixed Groups */
+            mixed_groups: number;
+            /** N */
+            n: number;
+            /** Passed */
+            passed: number;
+            /** Rate */
+            rate: number;
+            /** Reason */
+            reason: string | null;
+            /** Reason P */
+            reason_p: string | null;
+            /** Significant */
+            significant: number;
+            /** Total */
+            total: number;
+        };
+        /**
+         * VocabularyFeature
+         * @description A feature that generations which pass the gate keep using.
+         */
+        VocabularyFeature: {
+            /** Activation */
+            activation: number | null;
+            /** Failed With */
+            failed_with: number;
+            /** Feature */
+            feature: number;
+            /** Layer */
+            layer: number;
+            /** Lift */
+            lift: number | null;
+            /** P */
+            p: number | null;
+            /** Passed With */
+            passed_with: number;
+            /** Q */
+            q: number | null;
+            /** Sustained */
+            sustained: number;
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    feature_tile: {
+        parameters: {
+            query?: {
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+                /** @description Without it, the first. */
+                layer?: number | null;
+                /** @description These, in this order: `7,1042`. */
+                features?: string | null;
+                by?: "sum" | "count" | "high";
+                top?: number;
+                skip?: number;
+                /** @description Without it, steps; tokens where there is one step only. */
+                unit?: ("step" | "token") | null;
+                /** @description Whose tokens to count. */
+                step?: number | null;
+                /** @description First step, or token. */
+                from?: number | null;
+                /** @description The one after the last. */
+                to?: number | null;
+                /** @description At most so many columns. */
+                columns?: number;
+                /** @description Columns of 2 to the power of this; without it, what fits. */
+                level?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tile"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    one_generation: {
+        parameters: {
+            query: {
+                id: string;
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+                /** @description Tokens. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GenerationView"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    list_generations: {
+        parameters: {
+            query?: {
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+                /** @description First step. */
+                from?: number | null;
+                /** @description Last step. */
+                to?: number | null;
+                /** @description Only those that did, or did not. */
+                passed?: boolean | null;
+                /** @description 0 leaves prompts and completions out. */
+                text?: boolean;
+                /** @description `next`. */
+                before?: number | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GenerationPage"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    health_curves: {
+        parameters: {
+            query?: {
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+                /** @description First step. */
+                from?: number | null;
+                /** @description Last step. */
+                to?: number | null;
+                /** @description At most so many columns. */
+                columns?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Curves"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    layer_tile: {
+        parameters: {
+            query?: {
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+                measure?: "loss" | "activation" | "active";
+                /** @description Without it, steps; tokens where there is one step only. */
+                unit?: ("step" | "token") | null;
+                /** @description Whose tokens to count. */
+                step?: number | null;
+                /** @description First step, or token. */
+                from?: number | null;
+                /** @description The one after the last. */
+                to?: number | null;
+                /** @description At most so many columns. */
+                columns?: number;
+                /** @description Columns of 2 to the power of this; without it, what fits. */
+                level?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tile"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    run_overview: {
+        parameters: {
+            query?: {
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    reward_curves: {
+        parameters: {
+            query?: {
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+                /** @description First step. */
+                from?: number | null;
+                /** @description Last step. */
+                to?: number | null;
+                /** @description At most so many columns. */
+                columns?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Curves"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    loss_and_reward: {
+        parameters: {
+            query?: {
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+                /** @description Without it, the first. */
+                layer?: number | null;
+                /** @description First step. */
+                from?: number | null;
+                /** @description Last step. */
+                to?: number | null;
+                /** @description The newest so many. */
+                points?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Scatter"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    token_stretch: {
+        parameters: {
+            query: {
+                from: number;
+                to: number;
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+                step?: number;
+                /** @description Tokens. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenStretch"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    vocabulary: {
+        parameters: {
+            query?: {
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+                /** @description Without it, all layers. */
+                layer?: number | null;
+                /** @description Passed generations. */
+                n?: number;
+                /** @description Of them, at least; else three quarters. */
+                m?: number | null;
+                min_tokens?: number;
+                /** @description Of false discoveries. */
+                rate?: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Vocabulary"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    stream_health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GatewayHealth"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    list_checkpoints: {
+        parameters: {
+            query?: {
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckpointList"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    read_records: {
+        parameters: {
+            query?: {
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+                /** @description Only records of these layers: `0,15`. */
+                layers?: string | null;
+                /** @description `start` for the whole run, `live` for what comes next, or the id of an event; without it, what is being written, from its beginning. */
+                from?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Records, one a line. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    stream_records: {
+        parameters: {
+            query?: {
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+                /** @description Only records of these layers: `0,15`. */
+                layers?: string | null;
+                /** @description `start` for the whole run, `live` for what comes next, or the id of an event; without it, what is being written, from its beginning. */
+                from?: string | null;
+                /** @description 0 ends at the end of what is there. */
+                follow?: boolean;
+                /** @description `generation,metrics,health`: their lines too. */
+                include?: string | null;
+                /** @description Up to so many records an event. */
+                batch?: number;
+            };
+            header?: {
+                "last-event-id"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Records as they are written. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    list_runs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunList"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    describe_features: {
+        parameters: {
+            query: {
+                /** @description Numbers with commas between, at most 256: `12,4071`. */
+                features: string;
+                /** @description Whose dictionary. Without it, the one that Sonde ships for the layer. */
+                run?: string | null;
+            };
+            header?: never;
+            path: {
+                layer: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FeatureCards"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    detokenize: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DetokenizeRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Text"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body, or the work, is larger than may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description As much work is waiting as may; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Samples. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": unknown;
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Readiness"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Readiness"];
+                };
+            };
+        };
+    };
+    tokenize: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenizeRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tokens"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body, or the work, is larger than may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description As much work is waiting as may; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    capabilities: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Capabilities"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    create_chat_completion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatCompletion"];
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body, or the work, is larger than may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description As much work is waiting as may; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description A patch was not applied, so there is no answer. */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    create_completion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CompletionRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Completion"];
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body, or the work, is larger than may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description As much work is waiting as may; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description A patch was not applied, so there is no answer. */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    list_models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelList"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    get_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelEntry"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    list_source_runs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceRunList"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    get_source_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceRun"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    drop_source_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceRunDropped"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    sweep_history: {
+        parameters: {
+            query?: {
+                before?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepHistory"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    patch_sweep: {
+        parameters: {
+            query?: never;
+            header?: {
+                prefer?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PatchSweepRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepSummary"];
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description It runs; nobody waits for it. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepEntry"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The body, or the work, is larger than may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description As much work is waiting as may; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    estimate_sweep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PatchSweepRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Estimate"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The body, or the work, is larger than may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description As much work is waiting as may; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    get_sweep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sweep_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepRecord"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    cancel_sweep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sweep_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepCancelled"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    sweep_events: {
+        parameters: {
+            query?: never;
+            header?: {
+                "last-event-id"?: string | null;
+            };
+            path: {
+                sweep_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events as they come. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description There are no more. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    export_sweep: {
+        parameters: {
+            query?: {
+                format?: "json" | "csv" | "parquet" | "png" | "svg" | "html";
+            };
+            header?: never;
+            path: {
+                sweep_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                    "application/vnd.apache.parquet": unknown;
+                    "image/png": unknown;
+                    "image/svg+xml": unknown;
+                    "text/csv": unknown;
+                    "text/html": unknown;
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    list_vectors: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VectorList"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    register_vectors: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RegisterVectors"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RegisteredVectors"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body, or the work, is larger than may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description As much work is waiting as may; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    unregister_vectors: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UnregisterVectors"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VectorsUnregistered"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body, or the work, is larger than may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description As much work is waiting as may; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+}

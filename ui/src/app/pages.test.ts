@@ -1,0 +1,18 @@
+import { expect, it } from "vitest";
+import { queryOf, withQuery } from "./location";
+import { pageOf } from "./pages";
+
+it.each([
+  ["/", { name: "home" }],
+  ["/causal", { name: "causal", sweep: null }],
+  ["/causal/1f2e?with=3", { name: "causal", sweep: "1f2e" }],
+  ["/live/my%20run", { name: "live", run: "my run" }],
+  ["/runs", { name: "runs" }],
+  ["/else", { name: "unknown" }],
+])("%s is a page", (address, page) => expect(pageOf(address)).toEqual(page));
+
+it("parameters are changed one by one", () => {
+  expect(withQuery("/causal?a=1&b=2", { a: null, c: "x y" })).toBe("/causal?b=2&c=x+y");
+  expect(withQuery("/causal?a=1", { a: null })).toBe("/causal");
+  expect(queryOf("/causal?a=1").get("a")).toBe("1");
+});

@@ -1,0 +1,26 @@
+/** Which page an address is. The server answers the same beginnings (routes/ui.py). */
+
+export type Page =
+  | { readonly name: "home" }
+  | { readonly name: "live"; readonly run: string | null }
+  | { readonly name: "causal"; readonly sweep: string | null }
+  | { readonly name: "runs" }
+  | { readonly name: "unknown" };
+
+export function pageOf(address: string): Page {
+  const [path = "/"] = address.split("?");
+  const [first, second] = path.split("/").filter((part) => part !== "");
+  const rest = second === undefined ? null : decodeURIComponent(second);
+  switch (first) {
+    case undefined:
+      return { name: "home" };
+    case "live":
+      return { name: "live", run: rest };
+    case "causal":
+      return { name: "causal", sweep: rest };
+    case "runs":
+      return { name: "runs" };
+    default:
+      return { name: "unknown" };
+  }
+}

@@ -1,0 +1,73 @@
+/** Ways out of a finished sweep: files, a link, and Python that repeats it. */
+
+import { useState } from "react";
+import { asError } from "../api/errors";
+import { authorization } from "../api/key";
+import { exportSweep } from "../api/sweeps";
+import type { ExportFormat, SweepRecord } from "../api/types";
+import { ErrorNote } from "../widgets/ErrorNote";
+import { Toolbar } from "../widgets/Toolbar";
+import { copyText, saveFile } from "./leaving";
+import { snippet } from "./snippet";
+
+const FORMATS: readonly ExportFormat[] = ["png", "svg", "html", "csv", "json", "parquet"];
+
+export function ExportMenu({ record }: { readonly record: SweepRecord }) {
+  const [busy, setBusy] = useState<ExportFormat | null>(null);
+  const [said, setSaid] = useState("");
+  const [failure, setFailure] = useState<Error | null>(null);
+  const [showPython, setShowPython] = useState(false);
+  const python = snippet(record, window.location.origin, "Authorization" in authorization());
+
+  const download = async (format: ExportFormat) => {
+    setBusy(format);
+    setFailure(null);
+    try {
+      saveFile(await exportSweep(record.id, format), `sweep-${record.id.slice(0, 8)}.${format}`);
+      setSaid(`Saved as ${format.toUpperCase()}.`);
+    } catch (error) {
+      setFailure(asError(error));
+    } finally {
+      setBusy(null);
+    }
+  };
+  const copy = async (text: string, what: string) => {
+    try {
+      await copyText(text);
+      setSaid(`${what} copied.`);
+    } catch (error) {
+      setFailure(asError(error));
+    }
+  };
+  return (
+    <div className="export">
+      <Toolbar label="Export">
+        {FORMATS.map((format) => (
+          <button key={format} type="button" disabled={busy !== null} onClick={() => void download(format)}>
+            {format.toUpperCase()}
+          </button>
+        ))}
+        <button type="button" onClick={() => void copy(`${window.location.origin}/causal/${record.id}`, "Link")}>
+          Copy link
+        </button>
+        <button type="button" aria-expanded={showPython} onClick={() => setShowPython((shown) => !shown)}>
+          Python
+        </button>
+        <span role="status" className="muted">
+          {said}
+        </span>
+      </Toolbar>
+      {failure && <ErrorNote error={failure} />}
+      {showPython && (
+        <div className="python">
+          <pre tabIndex={0} aria-label="Python that repeats this sweep">
+            {python}
+          </pre>
+          <button type="button" onClick={() => void copy(python, "Python")}>
+            Copy
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}

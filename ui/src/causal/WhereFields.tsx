@@ -1,0 +1,118 @@
+/** Where and how: hooks, layers, pairing, alpha, and the source run. */
+
+import type { Capabilities, Hook, Pairing, SourceRun } from "../api/types";
+import { HOOK_MEANING } from "../widgets/look.generated";
+import type { AlignedPrompts } from "./alignment";
+import { HOOKS, PAIRINGS, parseLayers, type Draft } from "./draft";
+
+interface WhereFieldsProps {
+  readonly draft: Draft;
+  readonly change: (changes: Partial<Draft>) => void;
+  readonly capabilities: Capabilities;
+  readonly aligned: AlignedPrompts | null;
+  readonly runs: readonly SourceRun[];
+}
+
+const PAIRING_MEANING: Record<Pairing, string> = {
+  strict: "leave them out",
+  first: "pair from the first on",
+  last: "pair from the last back",
+  proportional: "spread over the other span",
+  mean: "each takes the other span's mean",
+};
+
+export function WhereFields({ draft, change, capabilities, aligned, runs }: WhereFieldsProps) {
+  const { n_layers: nLayers, hooks } = capabilities.model;
+  const badLayers = parseLayers(draft.layers, nLayers) === null;
+  const toggle = (hook: Hook, on: boolean) =>
+    change({ hooks: HOOKS.filter((each) => (each === hook ? on : draft.hooks.includes(each))) });
+  return (
+    <fieldset>
+      <legend className="unseen">Where it is patched</legend>
+      <h2>Where it is patched</h2>
+      <div className="choices" role="group" aria-label="Hooks">
+        {HOOKS.filter((hook) => hooks.includes(hook)).map((hook) => (
+          <label key={hook} className="choice">
+            <input
+              type="checkbox"
+              checked={draft.hooks.includes(hook)}
+              onChange={(event) => toggle(hook, event.target.checked)}
+            />
+            <span>
+              <code>{hook}</code> <small>{HOOK_MEANING[hook]}</small>
+            </span>
+          </label>
+        ))}
+      </div>
+      <div className="short-fields">
+        <label className="field">
+          <span>
+            Layers <small>all, or 0-{nLayers - 1}</small>
+          </span>
+          <input
+            type="text"
+            value={draft.layers}
+            aria-invalid={badLayers}
+            onChange={(event) => change({ layers: event.target.value })}
+          />
+        </label>
+        <label className="field">
+          <span>
+            Alpha <small>1 replaces</small>
+          </span>
+          <input
+            type="number"
+            step="0.1"
+            value={draft.alpha}
+            onChange={(event) => change({ alpha: event.target.valueAsNumber || 0 })}
+          />
+        </label>
+      </div>
+      {aligned?.hasMiddle && (
+        <label className="field">
+          <span>
+            Pairing <small>of tokens without a counterpart</small>
+          </span>
+          <select
+            value={draft.pairing}
+            onChange={(event) =>
+              change({ pairing: PAIRINGS.find((each) => each === event.target.value) ?? "strict", positions: "all" })
+            }
+          >
+            {PAIRINGS.map((pairing) => (
+              <option key={pairing} value={pairing}>
+                {pairing}: {PAIRING_MEANING[pairing]}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <SourceField draft={draft} change={change} runs={runs} />
+    </fieldset>
+  );
+}
+
+function SourceField({ draft, change, runs }: Pick<WhereFieldsProps, "draft" | "change" | "runs">) {
+  return (
+    <div className="short-fields">
+      <label className="field">
+        <span>Source run</span>
+        <select value={draft.run} onChange={(event) => change({ run: event.target.value })}>
+          <option value="">new</option>
+          {runs.map((run) => (
+            <option key={run.run} value={run.run}>
+              {run.run}
+            </option>
+          ))}
+          {draft.run !== "" && !runs.some((run) => run.run === draft.run) && (
+            <option value={draft.run}>{draft.run} (gone: captured again)</option>
+          )}
+        </select>
+      </label>
+      <label className="choice keep">
+        <input type="checkbox" checked={draft.keep} onChange={(event) => change({ keep: event.target.checked })} />
+        <span>keep it afterwards</span>
+      </label>
+    </div>
+  );
+}

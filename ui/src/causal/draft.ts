@@ -1,0 +1,210 @@
+/**
+ * A sweep that is being prepared: what the form holds, as an address, as a request, and from a
+ * sweep of the past. Everything here is a function.
+ */
+
+import type { Hook, Metric, Pairing, PatchSweepRequest, SweepRecord } from "../api/types";
+import { ranges } from "../widgets/numbers";
+
+export interface Draft {
+  readonly clean: string;
+  readonly corrupt: string;
+  /** The token's text, or `token_id:<id>`. */
+  readonly answer: string;
+  readonly foil: string;
+  readonly metric: Metric;
+  readonly hooks: readonly Hook[];
+  /** `all`, or `0–4, 7`. */
+  readonly layers: string;
+  readonly positions: "all" | readonly number[];
+  readonly pairing: Pairing;
+  readonly alpha: number;
+  readonly keep: boolean;
+  /** A stored source run to take, instead of a new one. */
+  readonly run: string;
+}
+
+export const EMPTY_DRAFT: Draft = {
+  clean: "",
+  corrupt: "",
+  answer: "",
+  foil: "",
+  metric: "logprob",
+  hooks: ["post_block"],
+  layers: "all",
+  positions: "all",
+  pairing: "strict",
+  alpha: 1,
+  keep: false,
+  run: "",
+};
+
+export const HOOKS: readonly Hook[] = ["pre_attn", "post_attn", "post_block", "mlp_in", "mlp_out"];
+export const METRICS: readonly Metric[] = ["logprob", "logit_diff", "recovered"];
+export const PAIRINGS: readonly Pairing[] = ["strict", "first", "last", "proportional", "mean"];
+
+const TOKEN_ID = /^token_id:(\d+)$/;
+
+/** The query of an address that opens this draft; what is as usual is left out. */
+export function queryOfDraft(draft: Draft): URLSearchParams {
+  const query = new URLSearchParams();
+  const put = (name: string, value: string, usual: string) => value !== usual && query.set(name, value);
+  put("clean", draft.clean, "");
+  put("corrupt", draft.corrupt, "");
+  put("answer", draft.answer, "");
+  put("foil", draft.foil, "");
+  put("metric", draft.metric, EMPTY_DRAFT.metric);
+  put("hooks", draft.hooks.join(","), EMPTY_DRAFT.hooks.join(","));
+  put("layers", draft.layers, "all");
+  put("positions", draft.positions === "all" ? "all" : draft.positions.join(","), "all");
+  put("pairing", draft.pairing, EMPTY_DRAFT.pairing);
+  put("alpha", String(draft.alpha), "1");
+  put("keep", draft.keep ? "1" : "", "");
+  put("run", draft.run, "");
+  return query;
+}
+
+/** An address that opens Causal with this filled in: for other pages to link to. */
+export function causalAddress(draft: Partial<Draft>): string {
+  return `/causal?${queryOfDraft({ ...EMPTY_DRAFT, ...draft }).toString()}`;
+}
+
+/** The draft in an address; null when there is none. */
+export function draftOfQuery(query: URLSearchParams): Draft | null {
+  if (!query.has("clean") && !query.has("corrupt")) return null;
+  const positions = query.get("positions") ?? "all";
+  const hooks = (query.get("hooks") ?? "").split(",");
+  const alpha = Number(query.get("alpha") ?? "1");
+  return {
+    clean: query.get("clean") ?? "",
+    corrupt: query.get("corrupt") ?? "",
+    answer: query.get("answer") ?? "",
+    foil: query.get("foil") ?? "",
+    metric: oneOf(METRICS, query.get("metric")) ?? EMPTY_DRAFT.metric,
+    hooks: query.has("hooks") ? HOOKS.filter((hook) => hooks.includes(hook)) : EMPTY_DRAFT.hooks,
+    layers: query.get("layers") ?? "all",
+    positions: positions === "all" ? "all" : (parseNumbers(positions) ?? []),
+    pairing: oneOf(PAIRINGS, query.get("pairing")) ?? EMPTY_DRAFT.pairing,
+    alpha: Number.isFinite(alpha) ? alpha : 1,
+    keep: query.get("keep") === "1",
+    run: query.get("run") ?? "",
+  };
+}
+
+/** The draft that would repeat a sweep; null when its source is not a clean prompt. */
+export function draftOfRecord(record: SweepRecord): Draft | null {
+  const request = record.provenance.request as Partial<PatchSweepRequest>;
+  if (typeof request.clean_prompt !== "string" || typeof request.prompt !== "string") return null;
+  const layers = listedLayers(request.layers);
+  const all = layers.length === record.provenance.n_layers;
+  return {
+    clean: request.clean_prompt,
+    corrupt: request.prompt,
+    answer: request.answer_token ?? idText(request.answer_token_id),
+    foil: request.foil_token ?? idText(request.foil_token_id),
+    metric: request.metric ?? "logprob",
+    hooks: HOOKS.filter((hook) => (request.hooks ?? [request.hook ?? "post_block"]).includes(hook)),
+    layers: all ? "all" : ranges(layers),
+    positions: listedPositions(request.positions, record.summary?.positions),
+    pairing: request.pairing ?? "strict",
+    alpha: request.alpha ?? 1,
+    keep: request.keep_source ?? false,
+    run: "",
+  };
+}
+
+export type Prepared =
+  | { readonly request: PatchSweepRequest; readonly problem: null }
+  | { readonly request: null; readonly problem: string };
+
+/** The request that a draft stands for, or the first thing that it lacks. */
+export function prepare(draft: Draft, nLayers: number, newRun: string): Prepared {
+  const layers = parseLayers(draft.layers, nLayers);
+  const problem = lacks(draft, layers);
+  if (problem !== null || layers === null) return { request: null, problem: problem ?? "layers" };
+  return {
+    problem: null,
+    request: {
+      prompt: draft.corrupt,
+      clean_prompt: draft.clean,
+      source_run: draft.run || newRun,
+      hooks: [...draft.hooks],
+      layers,
+      positions: draft.positions === "all" ? "all_prompt" : [...draft.positions],
+      metric: draft.metric,
+      pairing: draft.pairing,
+      alpha: draft.alpha,
+      keep_source: draft.keep,
+      ...graded("answer", draft.answer),
+      ...(draft.metric === "logit_diff" ? graded("foil", draft.foil) : {}),
+    },
+  };
+}
+
+function lacks(draft: Draft, layers: number[] | null): string | null {
+  if (draft.clean.trim() === "") return "Write the clean prompt: the one that shows the behaviour.";
+  if (draft.corrupt.trim() === "") return "Write the corrupt prompt: the one that is patched.";
+  if (draft.answer === "") return "Choose the answer: the token that is graded.";
+  if (draft.metric === "logit_diff" && draft.foil === "") return "Choose the foil: the answer's rival.";
+  if (draft.hooks.length === 0) return "Choose at least one hook.";
+  if (layers === null) return "Layers are “all”, or numbers such as 0-4, 7.";
+  if (draft.positions !== "all" && draft.positions.length === 0) return "Choose at least one position.";
+  return null;
+}
+
+function graded(role: "answer" | "foil", token: string): Partial<PatchSweepRequest> {
+  const id = TOKEN_ID.exec(token)?.[1];
+  return id === undefined ? { [`${role}_token`]: token } : { [`${role}_token_id`]: Number(id) };
+}
+
+/** The token id that a draft's token names outright. */
+export function idOf(token: string): number | null {
+  const id = TOKEN_ID.exec(token)?.[1];
+  return id === undefined ? null : Number(id);
+}
+
+/** `all`, or `0-4, 7`; null when it is neither or names a layer that is not there. */
+export function parseLayers(text: string, nLayers: number): number[] | null {
+  if (text.trim() === "all") return Array.from({ length: nLayers }, (_, layer) => layer);
+  const layers = parseNumbers(text);
+  return layers && layers.length > 0 && layers.every((layer) => layer < nLayers) ? layers : null;
+}
+
+/** `0-4, 7` as numbers, each once, in order; null when it is something else. */
+export function parseNumbers(text: string): number[] | null {
+  const found = new Set<number>();
+  for (const part of text
+    .split(",")
+    .map((each) => each.trim())
+    .filter((each) => each !== "")) {
+    const [, from, to] = /^(\d{1,6})(?:\s*[-\u2013]\s*(\d{1,6}))?$/.exec(part) ?? [];
+    if (from === undefined) return null;
+    for (let n = Number(from); n <= Number(to ?? from); n++) found.add(n);
+  }
+  return [...found].sort((a, b) => a - b);
+}
+
+function listedLayers(layers: PatchSweepRequest["layers"] | undefined): number[] {
+  if (layers === undefined) return [];
+  if (Array.isArray(layers)) return layers;
+  const found: number[] = [];
+  for (let layer = layers.start; layer < layers.stop; layer += layers.step ?? 1) found.push(layer);
+  return found;
+}
+
+function listedPositions(
+  asked: PatchSweepRequest["positions"],
+  resolved: readonly number[] | undefined,
+): "all" | number[] {
+  if (asked === undefined || asked === "all_prompt") return "all";
+  const numbers = asked.filter((each) => typeof each === "number");
+  return numbers.length === asked.length ? numbers : resolved ? [...resolved] : "all";
+}
+
+function idText(id: number | null | undefined): string {
+  return id === null || id === undefined ? "" : `token_id:${id}`;
+}
+
+function oneOf<T extends string>(all: readonly T[], value: string | null): T | undefined {
+  return all.find((each) => each === value);
+}

@@ -1,0 +1,50 @@
+/** The draft in the form: from the address, from the sweep that is shown, or the first example. */
+
+import { useCallback, useEffect, useState } from "react";
+import type { SweepRecord } from "../api/types";
+import { navigate, queryOf, useAddress, withQuery } from "../app/location";
+import { draftOfQuery, draftOfRecord, queryOfDraft, type Draft } from "./draft";
+import { exampleDraft } from "./examples";
+
+const SETTLE_MS = 300;
+const FIRST_DRAFT = exampleDraft("eiffel");
+
+interface Edited {
+  /** The sweep it was edited beside; null beside none. */
+  readonly beside: string | null;
+  readonly draft: Draft;
+  readonly inAddress: boolean;
+}
+
+export interface DraftState {
+  readonly draft: Draft;
+  readonly change: (changes: Partial<Draft>) => void;
+  /** The draft has become this sweep: keep showing it beside that. */
+  readonly became: (sweep: string) => void;
+}
+
+export function useDraft(sweep: string | null, record: SweepRecord | null): DraftState {
+  const address = useAddress();
+  const [edited, setEdited] = useState<Edited | null>(null);
+  const given = draftOfQuery(queryOf(address)) ?? (record && draftOfRecord(record));
+  const mine = edited !== null && edited.beside === sweep ? edited : null;
+  const draft = mine?.draft ?? given ?? edited?.draft ?? FIRST_DRAFT;
+
+  useEffect(() => {
+    if (mine === null || mine.inAddress) return;
+    const timer = setTimeout(() => {
+      const path = sweep === null ? "/causal" : `/causal/${encodeURIComponent(sweep)}`;
+      const compared = queryOf(window.location.search).get("with");
+      navigate(withQuery(`${path}?${queryOfDraft(mine.draft).toString()}`, { with: compared }), { replace: true });
+      setEdited({ ...mine, inAddress: true });
+    }, SETTLE_MS);
+    return () => clearTimeout(timer);
+  }, [mine, sweep]);
+
+  const change = useCallback(
+    (changes: Partial<Draft>) => setEdited({ beside: sweep, draft: { ...draft, ...changes }, inAddress: false }),
+    [draft, sweep],
+  );
+  const became = useCallback((id: string) => setEdited({ beside: id, draft, inAddress: true }), [draft]);
+  return { draft, change, became };
+}

@@ -1,0 +1,47 @@
+/** Which run is shown, and the way to another. */
+
+import type { RunRow } from "../api/runs";
+import { navigate } from "../app/location";
+import { useNow } from "../causal/useNow";
+import { ago, count } from "../widgets/numbers";
+
+interface RunHeadProps {
+  readonly run: RunRow;
+  readonly runs: readonly RunRow[];
+  readonly newest: number | null;
+  /** How many there are in the files; null before it is known. */
+  readonly records: number | null;
+}
+
+export function RunHead({ run, runs, newest, records }: RunHeadProps) {
+  const now = useNow();
+  const facts = [
+    run.model,
+    run.status ?? (run.live ? "being written" : null),
+    newest === null ? null : `step ${newest}`,
+    records === null ? null : count(records, "record"),
+    run.last_checkpoint === null ? null : `checkpoint-${run.last_checkpoint}`,
+    run.written === null ? null : `written ${ago(now / 1000 - run.written)}`,
+  ].filter((fact) => fact !== null);
+  return (
+    <div className="run-head">
+      <h1>
+        Live <span className="run-name">{run.run}</span>
+      </h1>
+      {runs.length > 1 && (
+        <label>
+          Run{" "}
+          <select value={run.run} onChange={(event) => navigate(`/live/${encodeURIComponent(event.target.value)}`)}>
+            {runs.map((each) => (
+              <option key={each.run} value={each.run}>
+                {each.run}
+                {each.status === "running" && each.live ? " (training)" : ""}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <span className="muted">{facts.join(" · ")}</span>
+    </div>
+  );
+}

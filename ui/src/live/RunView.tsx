@@ -1,0 +1,88 @@
+/** One run, live. */
+
+import { useState } from "react";
+import * as analytics from "../api/analytics";
+import { gatewayHealth, type RunRow } from "../api/runs";
+import { useResource } from "../api/useResource";
+import type { ServerState } from "../api/useServer";
+import type { Theme } from "../widgets/colors";
+import { EmptyState } from "../widgets/EmptyState";
+import { ErrorNote } from "../widgets/ErrorNote";
+import { CursorContext, TimeCursor } from "./cursor";
+import { LiveStatus } from "./LiveStatus";
+import { Alarms, standing } from "./panels/Alarms";
+import { FeatureCard } from "./panels/FeatureCard";
+import { FeaturesPanel } from "./panels/FeaturesPanel";
+import { GenerationsPanel } from "./panels/GenerationsPanel";
+import { HealthPanel } from "./panels/HealthPanel";
+import { Inspector } from "./panels/Inspector";
+import { LayersPanel } from "./panels/LayersPanel";
+import { LossPanel } from "./panels/LossPanel";
+import { RewardPanel } from "./panels/RewardPanel";
+import { ScatterPanel } from "./panels/ScatterPanel";
+import { StreamLog } from "./panels/StreamLog";
+import { TimeBar } from "./panels/TimeBar";
+import { VocabularyPanel } from "./panels/VocabularyPanel";
+import { RunHead } from "./RunHead";
+import { stepStretch, stretchKey, useAsked, useScene } from "./scene";
+import { useKept } from "./useKept";
+
+interface RunViewProps {
+  readonly run: RunRow;
+  readonly runs: readonly RunRow[];
+  readonly server: ServerState;
+  readonly theme: Theme;
+}
+
+const HEALTH_MS = 5_000;
+const COLUMNS = 256;
+
+export function RunView({ run, runs, server, theme }: RunViewProps) {
+  const [cursor] = useState(() => new TimeCursor());
+  const scene = useScene(run, theme);
+  const { live, shown } = scene;
+  const gateway = useResource("gateway", gatewayHealth, { every: HEALTH_MS });
+  const stream = gateway.data?.runs.find((each) => each.run === run.run) ?? null;
+  const health = useKept(
+    useAsked(scene, `health ${stretchKey(scene, COLUMNS)}`, (signal) =>
+      analytics.sidecarHealth(run.run, stepStretch(scene, COLUMNS), signal),
+    ).data,
+    run.run,
+  );
+  const layers = scene.overview.data?.layers.map(({ layer }) => layer) ?? run.layers ?? [];
+  const nothing = scene.extent === null && !scene.overview.loading;
+  return (
+    <CursorContext value={cursor}>
+      <main className="page live" id="main">
+        <RunHead run={run} runs={runs} newest={live.data.newestStep} records={scene.overview.data?.coverage.records ?? null} />
+        {live.refused !== null && <ErrorNote error={live.refused} />}
+        <Alarms alarms={standing(live.data, health?.alarms ?? [])} stream={stream} bad={live.data.counts.bad} />
+        <TimeBar scene={scene} />
+        {nothing ? (
+          <EmptyState title="Waiting for the first record">
+            <p>{live.data.idle ?? "The run is there, and nothing has been recorded yet."}</p>
+          </EmptyState>
+        ) : (
+          <div className="live-panels">
+            <LayersPanel scene={scene} />
+            {shown.layer !== null && <FeaturesPanel scene={scene} layer={shown.layer} key={shown.layer} />}
+            {shown.feature && <FeatureCard scene={scene} name={shown.feature} />}
+            <LossPanel scene={scene} />
+            <RewardPanel scene={scene} />
+            <HealthPanel scene={scene} curves={health} />
+            <ScatterPanel scene={scene} layers={layers} />
+            <VocabularyPanel scene={scene} />
+            <GenerationsPanel scene={scene} />
+            {shown.generation === null ? (
+              <StreamLog notices={live.data.notices} />
+            ) : (
+              <Inspector scene={scene} id={shown.generation} hasModel={server.capabilities !== null} key={shown.generation} />
+            )}
+            {shown.generation !== null && <StreamLog notices={live.data.notices} />}
+          </div>
+        )}
+      </main>
+      <LiveStatus live={live} stream={stream} paused={scene.paused} />
+    </CursorContext>
+  );
+}

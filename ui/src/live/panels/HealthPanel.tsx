@@ -1,0 +1,67 @@
+/** Whether the dictionaries still fit the policy as it moves. */
+
+import { useMemo } from "react";
+import { EmptyState } from "../../widgets/EmptyState";
+import type { Curves } from "../../api/analytics";
+import { duration } from "../../widgets/numbers";
+import { TimePlot } from "../plot/TimePlot";
+import type { Scene } from "../scene";
+import { FIT_TEXT, FITS, healthView, type Fit } from "../view/curves";
+import { Panel } from "./Panel";
+import { missing } from "./RewardPanel";
+
+interface HealthPanelProps {
+  readonly scene: Scene;
+  readonly curves: Curves | null;
+}
+
+export function HealthPanel({ scene, curves }: HealthPanelProps) {
+  const { run, live, shown, from, to, go } = scene;
+  const view = useMemo(
+    () => healthView(curves, live.data.health.all(), shown.fit),
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- `version` stands for what is in `data`
+    [curves, live.data, live.version, shown.fit],
+  );
+  const last = live.data.health.last;
+  return (
+    <Panel
+      title="Dictionary health"
+      about="A dictionary was made for the model as it was. When it no longer fits, its features mean less."
+      tools={
+        <label>
+          <span className="unseen">Show </span>
+          <select value={shown.fit} onChange={(event) => go({ fit: event.target.value as Fit })}>
+            {FITS.map((fit) => (
+              <option key={fit} value={fit}>
+                {FIT_TEXT[fit]}
+              </option>
+            ))}
+          </select>
+        </label>
+      }
+    >
+      {view.x.length === 0 ? (
+        <EmptyState title="No health lines">
+          <p>{curves?.reason ?? missing(run.missing, "sae_health.jsonl")}</p>
+        </EmptyState>
+      ) : (
+        <TimePlot
+          label={FIT_TEXT[shown.fit]}
+          theme={scene.theme}
+          x={view.x}
+          from={from}
+          to={to}
+          unit="step"
+          series={view.series}
+          onSelect={(start, end) => go({ window: { kind: "fixed", from: start, to: end + 1 } })}
+        />
+      )}
+      {last && (
+        <p className="muted small">
+          Recorded {last.records_written.toLocaleString("en")}, dropped {last.records_dropped.toLocaleString("en")}
+          {last.sidecar_ms !== null && `, ${duration(last.sidecar_ms / 1000)} of each step`}
+        </p>
+      )}
+    </Panel>
+  );
+}

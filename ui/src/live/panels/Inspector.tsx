@@ -1,0 +1,131 @@
+/** One generation: its prompt, its completion coloured by a feature, and what it was rewarded for. */
+
+import { useMemo } from "react";
+import * as analytics from "../../api/analytics";
+import type { GenerationRow } from "../../api/analytics";
+import { tokenize } from "../../api/prompts";
+import { useResource } from "../../api/useResource";
+import { Link } from "../../app/Link";
+import { ErrorNote } from "../../widgets/ErrorNote";
+import { number } from "../../widgets/numbers";
+import { visible } from "../../widgets/tokens";
+import { useAsked, type Scene } from "../scene";
+import { candidates, causalFor, fitting, layersOf } from "../view/inspect";
+import { CompletionTokens } from "./CompletionTokens";
+import { Panel } from "./Panel";
+
+interface InspectorProps {
+  readonly scene: Scene;
+  readonly id: string;
+  /** Whether the server has a model, which can say what the tokens are. */
+  readonly hasModel: boolean;
+}
+
+const OFFERED = 16;
+
+export function Inspector({ scene, id, hasModel }: InspectorProps) {
+  const { run, shown, go, live } = scene;
+  const asked = useAsked(scene, `generation ${id}`, (signal) => analytics.generation(run.run, id, signal));
+  const streamed = live.data.generations.get(id);
+  const row: GenerationRow | undefined = asked.data?.generation ?? streamed;
+  const completion = row?.completion ?? null;
+  const texts = useResource(hasModel && completion !== null ? completion : null, async (signal) =>
+    (await tokenize(completion ?? "", false, signal)).map(({ text }) => text),
+  );
+  const tokens = useMemo(() => asked.data?.tokens ?? [], [asked.data]);
+  const layers = useMemo(() => layersOf(tokens), [tokens]);
+  const layer = shown.feature?.layer ?? shown.layer ?? layers.at(-1) ?? null;
+  const offered = useMemo(() => (layer === null ? [] : candidates(tokens, layer).slice(0, OFFERED)), [tokens, layer]);
+  const feature = shown.feature?.feature ?? offered[0]?.feature ?? null;
+  const split = row && texts.data ? fitting(texts.data, row.completion_tokens) : null;
+  return (
+    <Panel
+      title={`Generation ${id}`}
+      tools={
+        <button type="button" className="quiet-button" onClick={() => go({ generation: null })}>
+          Close
+        </button>
+      }
+    >
+      {asked.error && !row && <ErrorNote error={asked.error} onRetry={asked.reload} />}
+      {row && (
+        <>
+          <Rewards row={row} />
+          <h3>Prompt</h3>
+          <p className="text-block">
+            <bdi>{row.prompt === null ? "no longer in the file" : visible(row.prompt)}</bdi>
+          </p>
+          <h3>Completion</h3>
+          {layer !== null && offered.length > 0 && (
+            <p className="toolbar">
+              <label>
+                Layer{" "}
+                <select value={layer} onChange={(event) => go({ layer: Number(event.target.value), feature: null })}>
+                  {layers.map((each) => (
+                    <option key={each}>{each}</option>
+                  ))}
+                </select>
+              </label>
+              <label>
+                Colour by feature{" "}
+                <select
+                  value={feature ?? ""}
+                  onChange={(event) => go({ feature: { layer, feature: Number(event.target.value) } })}
+                >
+                  {feature !== null && !offered.some((each) => each.feature === feature) && (
+                    <option value={feature}>{feature} (not here)</option>
+                  )}
+                  {offered.map((each) => (
+                    <option key={each.feature} value={each.feature}>
+                      {each.feature}: up to {number(each.high)}, on {each.tokens} of {tokens.length}
+                    </option>
+                  ))}
+                </select>
+              </label>
+            </p>
+          )}
+          <CompletionTokens
+            theme={scene.theme}
+            completion={completion ?? ""}
+            texts={split}
+            tokens={tokens}
+            total={row.completion_tokens}
+            layer={layer}
+            feature={feature}
+            reason={asked.data?.reason ?? null}
+            prompt={row.prompt}
+          />
+          {row.prompt !== null && (
+            <p>
+              <Link className="button" href={causalFor(row.prompt, split, null)}>
+                Open this prompt in Causal
+              </Link>
+            </p>
+          )}
+        </>
+      )}
+    </Panel>
+  );
+}
+
+function Rewards({ row }: { readonly row: GenerationRow }) {
+  const facts: [string, string][] = [
+    ["R", number(row.R)],
+    ["gate R_A", row.gate === null ? number(row.R_A) : row.gate ? "passed" : "failed"],
+    ["R_B", number(row.R_B)],
+    ["R_C", number(row.R_C)],
+    ["R_D", number(row.R_D)],
+    ["advantage", number(row.advantage)],
+    ["tokens", `${row.completion_tokens}${row.truncated ? ", cut at the limit" : ""}`],
+  ];
+  return (
+    <dl className="facts-row">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

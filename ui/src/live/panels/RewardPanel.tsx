@@ -1,0 +1,56 @@
+/** Whether the policy learns: its reward, and how many completions pass the gate. */
+
+import { useMemo } from "react";
+import * as analytics from "../../api/analytics";
+import { EmptyState } from "../../widgets/EmptyState";
+import { TimePlot } from "../plot/TimePlot";
+import { stepStretch, stretchKey, useAsked, type Scene } from "../scene";
+import { useKept } from "../useKept";
+import { rewardView } from "../view/curves";
+import { Panel } from "./Panel";
+
+const COLUMNS = 256;
+const RANGE = [0, 1] as const;
+
+export function RewardPanel({ scene }: { readonly scene: Scene }) {
+  const { run, live, from, to, unit, go } = scene;
+  const curves = useKept(
+    useAsked(scene, `rewards ${stretchKey(scene, COLUMNS)}`, (signal) =>
+      analytics.rewards(run.run, stepStretch(scene, COLUMNS), signal),
+    ).data,
+    run.run,
+  );
+  const view = useMemo(
+    () => rewardView(curves, live.data.metrics.all()),
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- `version` stands for what is in `data`
+    [curves, live.data, live.version],
+  );
+  return (
+    <Panel title="Reward" about="Mean of a step's completions, from its least to its greatest, and the share that passed the gate.">
+      {view.x.length === 0 ? (
+        <EmptyState title="No rewards">
+          <p>{curves?.reason ?? missing(run.missing, "grpo_metrics.jsonl")}</p>
+        </EmptyState>
+      ) : (
+        <TimePlot
+          label="Reward"
+          theme={scene.theme}
+          x={view.x}
+          from={unit === "step" ? from : (view.x[0] ?? 0)}
+          to={unit === "step" ? to : (view.x.at(-1) ?? 0) + 1}
+          unit="step"
+          series={view.series}
+          range={RANGE}
+          onSelect={(start, end) => go({ window: { kind: "fixed", from: start, to: end + 1 } })}
+        />
+      )}
+    </Panel>
+  );
+}
+
+/** Why there is nothing: the file is not there, or has nothing in it yet. */
+export function missing(files: readonly string[], file: string): string {
+  return files.includes(file)
+    ? `The run has no ${file}. Trainers that Sonde did not write leave it out.`
+    : "The trainer has written none yet.";
+}

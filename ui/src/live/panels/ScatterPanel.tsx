@@ -1,0 +1,107 @@
+/** Whether generations that a dictionary explains badly are rewarded differently. */
+
+import { useMemo, useState } from "react";
+import * as analytics from "../../api/analytics";
+import type { Correlation } from "../../api/analytics";
+import { EmptyState } from "../../widgets/EmptyState";
+import { ErrorNote } from "../../widgets/ErrorNote";
+import { number } from "../../widgets/numbers";
+import { PointPlot } from "../plot/PointPlot";
+import { useAsked, type Scene } from "../scene";
+import { AMONG_TEXT, coefficientText, pointsOf } from "../view/points";
+import { Panel } from "./Panel";
+
+const MOST_POINTS = 2000;
+
+interface ScatterPanelProps {
+  readonly scene: Scene;
+  readonly layers: readonly number[];
+}
+
+export function ScatterPanel({ scene, layers }: ScatterPanelProps) {
+  const { run, shown, go } = scene;
+  const [chosen, setChosen] = useState<number | null>(null);
+  const layer = chosen ?? shown.layer ?? layers[0] ?? null;
+  const [pointed, setPointed] = useState<number | null>(null);
+  const asked = useAsked(scene, layer === null ? null : `scatter ${layer}`, (signal) =>
+    analytics.scatter(run.run, layer ?? 0, MOST_POINTS, signal),
+  );
+  const found = asked.data;
+  const points = useMemo(() => (found ? pointsOf(found) : null), [found]);
+  const at = pointed !== null && points ? pointed : null;
+  return (
+    <Panel
+      title="Loss against reward"
+      about="A point is a generation: its mean reconstruction loss in one layer, and its final R."
+      tools={
+        <label>
+          Layer{" "}
+          <select value={layer ?? ""} onChange={(event) => setChosen(Number(event.target.value))}>
+            {layers.map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+        </label>
+      }
+    >
+      {asked.error && !found && <ErrorNote error={asked.error} onRetry={asked.reload} />}
+      {found && points && points.x.length === 0 && (
+        <EmptyState title="No points">
+          <p>{found.reason ?? "No generation has both a reward and records yet."}</p>
+        </EmptyState>
+      )}
+      {found && points && points.x.length > 0 && (
+        <>
+          <PointPlot
+            label={`Reconstruction loss of layer ${layer ?? ""} against reward: ${points.nPassed} generations passed the gate, ${points.nFailed} failed`}
+            theme={scene.theme}
+            xLabel="mean reconstruction loss"
+            yLabel="R"
+            x={points.x}
+            filled={points.passed}
+            hollow={points.failed}
+            onPoint={setPointed}
+            onChoose={(index) => go({ generation: points.generations[index] ?? null })}
+          />
+          <p className="point-keys">
+            <span className="key-filled">gate passed ({points.nPassed})</span>
+            <span className="key-hollow">gate failed ({points.nFailed})</span>
+            <span className="muted">
+              {at === null
+                ? "Click a point to read its generation."
+                : `${points.generations[at] ?? ""}: loss ${number(points.x[at])}, R ${number(points.passed[at] ?? points.failed[at])}`}
+            </span>
+          </p>
+          <Correlations rows={found.correlations} />
+        </>
+      )}
+    </Panel>
+  );
+}
+
+function Correlations({ rows }: { readonly rows: readonly Correlation[] }) {
+  return (
+    <div className="scroll" tabIndex={0} role="region" aria-label="Correlations of loss and reward">
+      <table className="facts-table">
+        <thead>
+          <tr>
+            <th scope="col">among</th>
+            <th scope="col">n</th>
+            <th scope="col">Pearson r (95 %)</th>
+            <th scope="col">Spearman r (95 %)</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.among}>
+              <th scope="row">{AMONG_TEXT[row.among]}</th>
+              <td>{row.n}</td>
+              <td>{coefficientText(row.pearson, row.reason)}</td>
+              <td>{row.pearson || row.spearman ? coefficientText(row.spearman, row.reason) : ""}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,62 @@
+/** What of the page is in its address: everything somebody might want to send to somebody else. */
+
+import { withQuery } from "../../app/location";
+import { MEASURES, type Measure } from "../stream/cells";
+import { FITS, type Fit } from "./curves";
+import type { Height } from "./grids";
+import { queryOfWindow, windowOfQuery, type Window } from "./window";
+
+export interface FeatureName {
+  readonly layer: number;
+  readonly feature: number;
+}
+
+export interface LiveAddress {
+  readonly window: Window;
+  /** The layer whose features are shown. */
+  readonly layer: number | null;
+  readonly measure: Measure;
+  readonly height: Height;
+  readonly fit: Fit;
+  readonly generation: string | null;
+  readonly feature: FeatureName | null;
+}
+
+export function readAddress(query: URLSearchParams): LiveAddress {
+  return {
+    window: windowOfQuery(query),
+    layer: whole(query.get("layer")),
+    measure: MEASURES.find((each) => each === query.get("measure")) ?? "activation",
+    height: query.get("height") === "mean" ? "mean" : "high",
+    fit: FITS.find((each) => each === query.get("fit")) ?? "fvu",
+    generation: query.get("generation"),
+    feature: featureOf(query.get("feature")),
+  };
+}
+
+export function writeAddress(address: string, change: Partial<LiveAddress>): string {
+  const { window, layer, measure, height, fit, generation, feature } = change;
+  return withQuery(address, {
+    ...(window && queryOfWindow(window)),
+    ...(layer !== undefined && { layer: layer === null ? null : String(layer) }),
+    ...(measure && { measure: measure === "activation" ? null : measure }),
+    ...(height && { height: height === "high" ? null : height }),
+    ...(fit && { fit: fit === "fvu" ? null : fit }),
+    ...(generation !== undefined && { generation }),
+    ...(feature !== undefined && { feature: feature && featureText(feature) }),
+  });
+}
+
+/** `15.4071`: a feature with its layer, because numbers mean nothing without. */
+export function featureText({ layer, feature }: FeatureName): string {
+  return `${layer}.${feature}`;
+}
+
+function featureOf(text: string | null): FeatureName | null {
+  const found = /^(\d{1,6})\.(\d{1,9})$/.exec(text ?? "");
+  return found ? { layer: Number(found[1]), feature: Number(found[2]) } : null;
+}
+
+function whole(text: string | null): number | null {
+  return text !== null && /^\d{1,6}$/.test(text) ? Number(text) : null;
+}

@@ -1,0 +1,82 @@
+/**
+ * A text as its tokens, each with its own look, some of them to be chosen. One tab stop: arrows move
+ * from token to token, Space or Enter chooses.
+ */
+
+import { useRef, useState, type KeyboardEvent } from "react";
+import { tokenLabel } from "./tokens";
+import "./tokens.css";
+
+export interface StripToken {
+  readonly text: string;
+  readonly position: number;
+  readonly differs?: boolean;
+  readonly chosen?: boolean;
+  /** Why it cannot be chosen. */
+  readonly reason?: string | undefined;
+  readonly color?: { readonly background: string; readonly text: string } | undefined;
+}
+
+export interface TokenStripProps {
+  readonly label: string;
+  readonly tokens: readonly StripToken[];
+  /** With Shift, the run from the last token to this one is meant. */
+  readonly onToggle?: (position: number, extend: boolean) => void;
+}
+
+export function TokenStrip({ label, tokens, onToggle }: TokenStripProps) {
+  const [at, setAt] = useState(0);
+  const strip = useRef<HTMLDivElement>(null);
+  const onKey = (event: KeyboardEvent) => {
+    const to = target(event.key, at, tokens.length);
+    if (to === null) return;
+    event.preventDefault();
+    setAt(to);
+    strip.current?.querySelectorAll<HTMLElement>(".token")[to]?.focus();
+  };
+  return (
+    <div ref={strip} className="token-strip" role="group" aria-label={label} onKeyDown={onKey}>
+      {tokens.map((token, index) =>
+        onToggle ? (
+          <button
+            key={token.position}
+            type="button"
+            className="token"
+            tabIndex={index === Math.min(at, tokens.length - 1) ? 0 : -1}
+            aria-pressed={token.chosen ?? false}
+            aria-disabled={token.reason !== undefined}
+            title={titleOf(token)}
+            data-differs={token.differs}
+            style={token.color && { background: token.color.background, color: token.color.text }}
+            onFocus={() => setAt(index)}
+            onClick={(event) => token.reason === undefined && onToggle(token.position, event.shiftKey)}
+          >
+            <bdi>{tokenLabel(token.text)}</bdi>
+          </button>
+        ) : (
+          <span
+            key={token.position}
+            className="token"
+            title={titleOf(token)}
+            data-differs={token.differs}
+            style={token.color && { background: token.color.background, color: token.color.text }}
+          >
+            <bdi>{tokenLabel(token.text)}</bdi>
+          </span>
+        ),
+      )}
+    </div>
+  );
+}
+
+function titleOf({ position, reason }: StripToken): string {
+  return reason === undefined ? `position ${position}` : `position ${position}: ${reason}`;
+}
+
+function target(key: string, at: number, n: number): number | null {
+  if (key === "ArrowRight") return Math.min(at + 1, n - 1);
+  if (key === "ArrowLeft") return Math.max(at - 1, 0);
+  if (key === "Home") return 0;
+  if (key === "End") return n - 1;
+  return null;
+}
