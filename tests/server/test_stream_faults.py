@@ -157,12 +157,11 @@ def test_s14_cut_off_again_and_again(trainer: Trainer, url: str) -> None:
     trainer.write(1)
     with Page(url, f"{STREAM}?from=start") as page:
         threading.Thread(target=write).start()
-        while not over.is_set():
+        while not over.is_set() or page.connections <= 3:
             page.hang_up()
             time.sleep(0.01)
         page.has(1501)
     assert page.numbers == list(range(1501))
-    assert page.connections > 3
 
 
 def reference_run(directory: Path) -> Trainer:

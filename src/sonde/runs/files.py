@@ -20,7 +20,7 @@ from typing import Literal
 
 from sonde.runs.lines import LINE_BYTES
 
-BLOCK = 128 * 1024
+BLOCK = 256 * 1024
 """Files are read in blocks that end at the last line before a multiple of this."""
 
 HEAD = 4096

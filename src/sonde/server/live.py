@@ -19,7 +19,7 @@ from sonde.runs.hub import Listener
 from sonde.runs.tail import Notice
 from sonde.server.sse import frame
 
-WRITE_BYTES = 128 * 1024
+WRITE_BYTES = 256 * 1024
 """A write is full when it has so much."""
 
 RETRY = b"retry: 1000\n\n"

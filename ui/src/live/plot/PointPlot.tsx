@@ -24,9 +24,6 @@ export interface PointPlotProps {
   readonly onChoose: (index: number) => void;
 }
 
-const LINEAR = 1 as uPlot.Scale.Distr;
-const LOGARITHMIC = 3 as uPlot.Scale.Distr;
-
 /** Points so many times apart are shown on a logarithmic scale, where the near ones keep their room. */
 const FAR = 6;
 
@@ -91,7 +88,8 @@ function pointOptions(
     padding: [8, 8, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { show: false } },
-    scales: { x: { time: false, distr: far ? LOGARITHMIC : LINEAR }, y: { range: (_plot, low, high) => [Math.min(low, 0) - 0.05, Math.max(high, 1) + 0.05] } },
+    // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the library's enum has no values at run time
+    scales: { x: { time: false, distr: far ? 3 : 1 }, y: { range: (_plot, low, high) => [Math.min(low, 0) - 0.05, Math.max(high, 1) + 0.05] } },
     axes: [
       { ...axis, size: 26, label: far ? `${labels.x} (logarithmic)` : labels.x },
       { ...axis, size: GUTTER - 18, label: labels.y },
