@@ -18,7 +18,7 @@ PYTEST   := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(P
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check test bench clean p5-train whoami ui ui-dev ui-types ui-check ui-e2e
+.PHONY: help demo check test bench clean saes p5-train whoami ui ui-dev ui-types ui-check ui-e2e
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -62,6 +62,11 @@ ui-check: $(UI)
 ui-e2e: $(STAMP) $(UI) ui/e2e/node_modules/.installed
 	@echo "== the interface in a real browser, on the real model (a few minutes)"
 	@cd ui && PYTHON=$(abspath $(PY)) npm run --silent e2e
+
+saes: $(STAMP)  ## make the shipped autoencoders again, into out/saes: on one GPU, in about eight minutes
+	@$(PY) -m benchmarks.sae_corpus $(OUT)/corpus
+	@$(VENV)/bin/sonde sae train --model smollm2 --layers 0,7,14,15,21 --text $(OUT)/corpus --generate 9000000 --k 64 \
+	  --tokens 56000000 --batch 8192 --buffer 2000000 --learning-rate 0.0012 --out $(OUT)/saes
 
 bench: $(STAMP)  ## speed beside other libraries, in an environment of their own; writes benchmarks/results
 	@$(PEERS)/bin/python -c 'import nnsight, transformer_lens' 2>/dev/null || { \
