@@ -98,7 +98,9 @@ def free_port() -> int:
         return port
 
 
-def while_serving(port: int, ask: Callable[[httpx.Client], None], *arguments: object) -> Result:
+def while_serving(
+    port: int, ask: Callable[[httpx.Client], None], *arguments: object, given_port: bool = True
+) -> Result:
     """`sonde serve` in this process; another thread asks, and then sends SIGTERM."""
     trouble: list[BaseException] = []
 
@@ -119,7 +121,7 @@ def while_serving(port: int, ask: Callable[[httpx.Client], None], *arguments: ob
 
     asking = threading.Thread(target=client)
     asking.start()
-    result = sonde("serve", "--port", port, *arguments)
+    result = sonde("serve", *(("--port", port) if given_port else ()), *arguments)
     asking.join()
     if trouble:
         raise trouble[0]

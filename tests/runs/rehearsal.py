@@ -46,7 +46,11 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.2, help="between two steps")
     parser.add_argument("--save-every", type=int, default=20)
+    parser.add_argument("--flood", type=int, default=0, help="so many records a second instead")
     given = parser.parse_args()
+    if given.flood:
+        flood(given.directory, given.steps, given.flood)
+        return
     rehearse(given.directory, given.first, given.steps, given.seconds, given.save_every)
 
 
@@ -63,6 +67,21 @@ def rehearse(
                 layout.checkpoint(step).mkdir()  # as trainers do, for the weights
                 writer.checkpoint(step, metadata(step))
             time.sleep(seconds)
+
+
+def flood(directory: Path, steps: int, per_second: int) -> None:
+    """Large steps of records and nothing else, as fast as is asked for."""
+    with RunWriter.begin(RunLayout(directory)) as writer:
+        writer.describe(info())
+        chance, begun, written = random.Random(0), time.monotonic(), 0
+        chunks = [records(generation(0, number, chance), chance) for number in range(8)] * 5
+        lines = b"".join(chunk.lines for chunk in chunks)
+        count = sum(chunk.records for chunk in chunks)
+        for step in range(1, steps + 1):
+            writer.add(records=[Chunk(lines.replace(b'"step":0,', b'"step":%d,' % step), count)])
+            writer.spill()
+            written += count
+            time.sleep(max(0.0, begun + written / per_second - time.monotonic()))
 
 
 def write_step(writer: RunWriter, step: int) -> None:

@@ -272,6 +272,19 @@ async def test_idle_is_said_at_most_every_two_seconds(
     assert {event for event, _ in ear.notices} == {"idle"}
 
 
+@pytest.mark.parametrize("begin", ["active", "live", "start"])
+async def test_one_who_waited_from_before_the_beginning_gets_all_of_it(
+    trainer: Trainer, hub: Hub, begin: str
+) -> None:
+    ear = Ear(hub, begin)
+    await ear.hear()
+    for step in (1, 2):
+        trainer.write(2)
+        trainer.rotate(step)
+    trainer.write(1)
+    assert await ear.hear() == list(range(5))
+
+
 async def test_companions_have_places_of_their_own(trainer: Trainer, hub: Hub) -> None:
     trainer.write(2)
     trainer.layout.metrics.write_bytes(b'{"iteration":1}\n')

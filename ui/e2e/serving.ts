@@ -62,6 +62,7 @@ export class Serving {
     ];
     const env = { ...process.env, OMP_NUM_THREADS: "1", TOKENIZERS_PARALLELISM: "false" };
     const child = spawn(PYTHON, words, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
+    process.once("exit", () => child.kill("SIGKILL")); // also when the tests are broken off
     const said: string[] = [];
     child.stderr.on("data", (text: Buffer) => said.push(text.toString()));
     for await (const line of createInterface({ input: child.stdout })) {

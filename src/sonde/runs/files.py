@@ -126,10 +126,9 @@ class LineFile:
         if start in self._scanned:
             return await self._skip(start)
         for count in (_to_boundary(start), _to_boundary(start) + BLOCK, LINE_BYTES + 1):
-            data = await self._bytes(start, count)
-            length = data.rfind(b"\n") + 1
-            if length:
-                return Block(start, start + length, data[:length])
+            data = await self._bytes(start, count, whole_lines=True)
+            if data.endswith(b"\n"):
+                return Block(start, start + len(data), data)
             if len(data) < count:
                 return None
         self._scanned[start] = start + LINE_BYTES
@@ -146,8 +145,11 @@ class LineFile:
             await asyncio.sleep(0)
         return None
 
-    async def _bytes(self, start: int, count: int) -> bytes:
-        """Up to so many bytes: what is in memory at once, or what a thread fetches."""
+    async def _bytes(self, start: int, count: int, *, whole_lines: bool = False) -> bytes:
+        """Up to so many bytes: what is in memory at once, or what a thread fetches.
+
+        With `whole_lines`, only up to the last newline, where there is one.
+        """
         if self._nowait:
             count = min(count, max(0, self.size - start))
             if len(self._buffer) < count:
@@ -159,8 +161,11 @@ class LineFile:
                 self._nowait = error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
                 got = -1
             if got == count:
-                return bytes(view)
-        return await asyncio.to_thread(os.pread, self.descriptor, count, start)
+                end = self._buffer.rfind(b"\n", 0, count) + 1 if whole_lines else 0
+                return bytes(view[: end or count])
+        data = await asyncio.to_thread(os.pread, self.descriptor, count, start)
+        end = data.rfind(b"\n") + 1 if whole_lines else 0
+        return data[: end or count]
 
 
 def open_lines(path: Path) -> LineFile | None:

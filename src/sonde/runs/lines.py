@@ -65,12 +65,14 @@ class Lines:
 class WholeBlock(Lines):
     """A block in which every line is good, and which need not be taken apart."""
 
-    def __init__(self, block: bytes, start: int, newlines: Places) -> None:
+    def __init__(self, block: bytes, start: int, newlines: Places, *, ascii: bool = False) -> None:
         self.block = block
         """The lines with their newlines."""
         self.start = start
         self.newlines = newlines
         """Where they are in the block."""
+        self.ascii = ascii
+        """Known to be so; else it may be or not."""
         self.bad = []
 
     def __len__(self) -> int:
@@ -103,9 +105,10 @@ _OPEN, _CLOSE, _NEWLINE = b"{}\n"
 
 def check(block: bytes, start: int) -> Lines:
     """Sort the lines of a block that ends with a newline and begins at byte `start` of a file."""
-    plain = b"\r" not in block and _is_utf8(block)
+    ascii = block.isascii()
+    plain = b"\r" not in block and (ascii or _is_utf8(block))
     if plain and len(block) >= MANY_BYTES and (newlines := _all_good(block)) is not None:
-        return WholeBlock(block, start, newlines)
+        return WholeBlock(block, start, newlines, ascii=ascii)
     lines = block.split(b"\n")
     lines.pop()
     try:

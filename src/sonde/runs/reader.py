@@ -26,7 +26,7 @@ class Counts:
     """How many records files hold, counted once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Identity, int, int], int] = {}
+        self._known: dict[Identity, tuple[int, int, int]] = {}
 
     def of(self, path: Path) -> int:
         """Whole lines that are not blank; 0 where there is no file."""
@@ -35,10 +35,11 @@ class Counts:
             return 0
         try:
             found = os.fstat(file.descriptor)
-            key = (file.identity, found.st_size, found.st_mtime_ns)
-            if key not in self._known:
-                self._known[key] = count_lines(file.descriptor)
-            return self._known[key]
+            size, when, count = self._known.get(file.identity, (-1, -1, 0))
+            if (size, when) != (found.st_size, found.st_mtime_ns):
+                count = count_lines(file.descriptor)
+                self._known[file.identity] = (found.st_size, found.st_mtime_ns, count)
+            return count
         finally:
             file.close()
 

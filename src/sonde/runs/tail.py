@@ -136,6 +136,8 @@ class RecordCursor:
         """Find the place to begin at, or say that there is none yet."""
         start = find(self.run, self._begin)
         if start is None:
+            if not isinstance(self._begin, Place):
+                self._begin = "start"  # all there will be is new to this listener
             self._idle("no live log and no checkpoint yet")
             return
         self._fallback = start.fallback

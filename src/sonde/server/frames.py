@@ -48,6 +48,8 @@ class Events:
             made = _batches(wanted, self.batch, event, before, after)
         elif isinstance(wanted, WholeBlock) and wanted.start + len(wanted.block) < 10**_DIGITS:
             made = _filled_in(wanted, event + b"id: " + before, after + b"\ndata: ")
+            if wanted.ascii:
+                return len(wanted), made
         else:
             form = b"%bid: %b%%d%b\ndata: %%b\n\n" % (event, _plain(before), _plain(after))
             made = b"".join(map(form.__mod__, zip(wanted.ends, wanted.lines, strict=True)))

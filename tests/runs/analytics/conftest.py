@@ -1,17 +1,22 @@
 """One run of Sonde's and one of the reference's, read with volumes small enough to be several."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from duckdb import DuckDBPyConnection
 
 from sonde.runs.analytics.analysis import Known, RunAnalysis
 from sonde.runs.analytics.cache import Caches
 from sonde.runs.analytics.database import connect
 from tests.runs.analytics.made import Made, made_run, reference_run
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 SIZES = {"volume_records": 300, "piece_records": 64}
 
@@ -42,7 +47,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, connection: DuckDBPyConnection
 def reference(
     tmp_path_factory: pytest.TempPathFactory, connection: DuckDBPyConnection
 ) -> Iterator[Read]:
-    made = reference_run(tmp_path_factory.mktemp("runs") / "reference", records=5000)
+    made = reference_run(tmp_path_factory.mktemp("runs") / "reference", records=5000, every=5)
     with reading(made, connection) as read:
         yield read
 

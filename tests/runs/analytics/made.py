@@ -73,13 +73,13 @@ def made_run(
     return made
 
 
-def reference_run(directory: Path, *, records: int = 300, seed: int = 1) -> Made:
+def reference_run(directory: Path, *, records: int = 300, every: int = 1, seed: int = 1) -> Made:
     """A run as the reference writes it: one file, six keys, step 0 throughout, no companions."""
     rng = np.random.default_rng(seed)
     made = Made(RunLayout(directory))
     directory.mkdir(parents=True, exist_ok=True)
     for token in range(records):
-        made.records.append(record(rng, 0, token, 0))
+        made.records.append(record(rng, 0, token * every, 0))
     text = "".join(json.dumps(each) + "\n" for each in made.records)
     made.layout.live.write_text(text)
     return made

@@ -23,7 +23,7 @@ def test_columns_hold_the_stretch_and_are_the_finest_that_fit(
 def test_long_stretches_of_tokens_are_shown_in_blocks() -> None:
     assert axis("token", 0, FINE_TOKENS, most=512, step=3).fine
     long = axis("token", 0, FINE_TOKENS + 1, most=512, step=3)
-    assert (long.level, long.columns, long.fine) == (12, 17, False)
+    assert (long.level, long.columns, long.fine) == (14, 9, False)
     assert not axis("step", 0, 2).fine
 
 

@@ -35,3 +35,13 @@ def test_two_runs_never_share_a_place(tmp_path: Path) -> None:
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
     one, other = (Caches(tmp_path / name, environ).candidates[1] for name in ("a", "b"))
     assert one != other
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "elsewhere" / "analytics-1").mkdir(parents=True)
+    (tmp_path / "run" / ".sonde").symlink_to(tmp_path / "elsewhere")
+    caches = Caches(tmp_path / "run", {"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert caches.existing() == []
+    assert next(caches.writable()).is_relative_to(tmp_path / "cache")
+    assert list((tmp_path / "elsewhere" / "analytics-1").iterdir()) == []

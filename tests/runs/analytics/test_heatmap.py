@@ -103,9 +103,9 @@ def test_tokens_of_one_step_are_shown_as_finely_as_they_are_recorded(run: Read, 
     )
 
 
-@pytest.mark.parametrize("level", [3, 12])
+@pytest.mark.parametrize("level", [3, 14])
 def test_a_run_that_counts_no_steps_is_shown_by_tokens(reference: Read, level: int) -> None:
-    """Level 12 comes from sums, level 3 from records."""
+    """Level 14 comes from sums, level 3 from records."""
     at = time_axis(reference.known, None, 0, 4096 if level == 3 else None, level=level)
     assert at is not None
     assert (at.unit, at.step) == ("token", 0)

@@ -35,12 +35,12 @@ def test_records_without_features_are_counted_and_have_no_rows(
     connection: DuckDBPyConnection,
 ) -> None:
     tail = Tail(connection, "bare")
-    line = b'{"step":3,"token_index":5000,"layer_index":2,"top_feature_indices":[],'
+    line = b'{"step":3,"token_index":20000,"layer_index":2,"top_feature_indices":[],'
     tail.add([line + b'"top_feature_activations":[],"reconstruction_loss":null}'])
     part = sum_up(connection, tail.rows_from(0, 1))
     assert part.records == 1
     assert len(part.stored.read("rows", 0, 10)) == len(part.spans) == 0
-    assert part.bins.tolist() == [(3, 1, 5000, 5000)]
+    assert part.bins.tolist() == [(3, 1, 20000, 20000)]
     assert part.layers["loss_count"].tolist() == [0]
     assert part.layers["active_sum"].tolist() == [0.0]
     tail.drop()

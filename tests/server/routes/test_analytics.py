@@ -123,7 +123,7 @@ def test_what_makes_no_sense_is_refused_and_says_why(
     assert says in answer.json()["error"]["message"] + str(answer.json()["error"]["param"])
 
 
-def test_a_gateway_that_was_not_asked_imports_neither_numpy_nor_duckdb() -> None:
+def test_a_gateway_that_was_not_asked_imports_no_duckdb() -> None:
     program = (
         "import sys\nfrom sonde.server.app import create_gateway\n"
         "from sonde.server.parts import Gateway\nfrom sonde.runs.hub import Hub\n"

@@ -43,7 +43,7 @@ export function layerTile(run: string, measure: Measure, stretch: Stretch, signa
   return read(api.GET("/api/p5/analytics/layers", { params: { query }, signal }));
 }
 
-/** A layer's features by their highest activation. */
+/** A layer's most active features of a stretch. */
 export function featureTile(
   run: string,
   layer: number,
@@ -51,7 +51,7 @@ export function featureTile(
   stretch: Stretch,
   signal: AbortSignal,
 ): Promise<Tile> {
-  const query = { run, layer, top, by: "high" as const, ...stretch };
+  const query = { run, layer, top, by: "sum" as const, ...stretch };
   return read(api.GET("/api/p5/analytics/features", { params: { query }, signal }));
 }
 

@@ -18,7 +18,7 @@ export function LiveStatus({ live, stream, paused }: LiveStatusProps) {
   const { data } = live;
   const behind = stream?.lag_bytes ?? 0;
   return (
-    <StatusBar connection={live.connection} lag={data.lag} perSecond={live.rate}>
+    <StatusBar connection={live.connection} lag={data.source === "live" ? data.lag : null} perSecond={live.rate}>
       <span>{count(data.counts.records, "record")} streamed</span>
       {behind > 0 && <span>{size(behind)} still to come</span>}
       <span>{data.idle !== null ? `waiting: ${data.idle}` : data.source === null ? "" : sourceText(data.source)}</span>

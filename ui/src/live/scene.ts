@@ -4,6 +4,7 @@ import { useCallback, useMemo, useState } from "react";
 import * as analytics from "../api/analytics";
 import type { Overview, Stretch } from "../api/analytics";
 import type { RunRow } from "../api/runs";
+import { useAfter } from "./useAfter";
 import { useVisible } from "./useVisible";
 import { useKeyWanted } from "../api/key";
 import { useResource, type Resource } from "../api/useResource";
@@ -33,6 +34,8 @@ export interface Scene {
 
 /** More records than this are history, which the server knows better than a replay would tell. */
 const WORTH_REPLAYING = 100_000;
+/** The stream begins after so long, though the server has not answered yet. */
+const PATIENCE_MS = 2_000;
 const BUSY_MS = 4_000;
 const CALM_MS = 15_000;
 
@@ -45,8 +48,9 @@ export function useScene(run: RunRow, theme: Theme): Scene {
   const every = paused || !visible ? undefined : busy ? BUSY_MS : CALM_MS;
   const overview = useAsked({ run, every }, "overview", (signal) => analytics.overview(run.run, signal));
   const [begin, setBegin] = useState<{ run: string; url: string } | null>(null);
-  if (!overview.loading && begin?.run !== run.run) {
-    const onlyNew = (overview.data?.coverage.records ?? 0) > WORTH_REPLAYING;
+  const slow = useAfter(PATIENCE_MS); // a run that takes long to sum up is a long one
+  if ((slow || !overview.loading) && begin?.run !== run.run) {
+    const onlyNew = overview.loading || (overview.data?.coverage.records ?? 0) > WORTH_REPLAYING;
     setBegin({ run: run.run, url: streamAddress({ run: run.run, onlyNew }) });
   }
   const live = useStream(begin?.run === run.run ? begin.url : null, paused, useKeyWanted());

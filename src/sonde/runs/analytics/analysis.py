@@ -124,6 +124,10 @@ class RunAnalysis:
         self.known = Known(ingested, generations, metrics, health, missing)
         return self.known
 
+    def yield_often(self, seconds: float) -> None:
+        """Let other threads of this process have their turn after each block that is checked."""
+        self._ingest.pause = seconds
+
     def stop(self) -> None:
         """End `advance` soon, from another thread."""
         self._ingest.stop = True

@@ -1,7 +1,7 @@
 """The time of a tile: columns whose width is a power of two, counted from 0 and not from the tile.
 
 So a column is the same whichever tile shows it, and stays what it is while the run grows. Tokens of
-a step are summed up in blocks of 4,096; finer columns are made from the records themselves, and
+a step are summed up in blocks of 16,384; finer columns are made from the records themselves, and
 only of a stretch that is quickly read.
 """
 
@@ -12,7 +12,7 @@ from sonde.runs.analytics.parts import BLOCK_BITS
 from sonde.schema.analytics import Unit
 
 MOST_COLUMNS = 512
-FINE_TOKENS = 2**16
+FINE_TOKENS = 2**17
 """A longer stretch is shown in blocks."""
 
 

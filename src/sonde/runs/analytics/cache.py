@@ -34,7 +34,7 @@ class Caches:
 
     def existing(self) -> list[Path]:
         """Where something may have been kept before."""
-        return [path for path in self.candidates if path.is_dir() and not path.is_symlink()]
+        return [path for path in self.candidates if path.is_dir() and not _led_away(path)]
 
     def writable(self) -> Iterator[Path]:
         """Where something can be kept now, the best place first."""
@@ -57,12 +57,19 @@ class Caches:
 
 def _has_room(path: Path) -> bool:
     """Whether a folder is there, or can be made, that can be written to and has room."""
+    if _led_away(path):
+        return False
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             return shutil.disk_usage(path).free >= ROOM
     except OSError:
         return False
+
+
+def _led_away(path: Path) -> bool:
+    """Whether the folder, or the one it is in, is a link: who put it there may mean harm."""
+    return path.is_symlink() or path.parent.is_symlink()
 
 
 def _user_cache(environ: dict[str, str]) -> Path:

@@ -80,7 +80,7 @@ def write(
     try:
         connection.execute(f"""
             COPY (SELECT {COLUMNS} {records_from}) TO {quoted(beside / _RECORDS)}
-            (FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE {ROW_GROUP})
+            (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE {ROW_GROUP})
         """)
         for name in _TABLES:
             np.save(beside / f"{name}.npy", getattr(part, name), allow_pickle=False)

@@ -30,8 +30,6 @@ from sonde.schema.analytics import (
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-MOST_TOKENS = 4096
-
 
 class _Text(msgspec.Struct):
     generation_id: str

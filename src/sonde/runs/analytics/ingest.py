@@ -100,6 +100,8 @@ class Ingest:
         self._before: Tail | None = None
         self.stop = False
         """Set by another thread to end `advance` soon."""
+        self.pause = 0.0
+        """Seconds to wait after each block, so that other threads get the interpreter's lock."""
 
     def advance(
         self, seconds: float = FOREVER, clock: Callable[[], float] = time.monotonic
@@ -181,6 +183,8 @@ class Ingest:
             end = good.end
             if end - start >= SLICE_BYTES or len(lines) >= room:
                 break
+            if self.pause:
+                time.sleep(self.pause)
         if end == start:
             return False
         self._open.begun.setdefault(file.identity, start)

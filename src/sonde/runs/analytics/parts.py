@@ -1,7 +1,7 @@
 """Sums of some records: by layer and time, and by feature and time, with their extremes.
 
 A *part* is a stretch of a run's records that was summed up once. Time is cut into bins: a step, or
-4,096 tokens of one where a step has more (runs that do not count steps have all their records in
+16,384 tokens of one where a step has more (runs that do not count steps have all their records in
 step 0). Sums by feature lie sorted by layer, feature and bin, with an index of where each feature
 begins, so that a feature's history is one short slice of each part. Scanning Parquet for it took
 thirty times as long.
@@ -22,7 +22,7 @@ from sonde.runs.analytics.stored import InMemory, Rows, Stored
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-BLOCK_BITS = 12
+BLOCK_BITS = 14
 BLOCK_TOKENS = 2**BLOCK_BITS
 
 BIN = np.dtype([("step", "<i8"), ("block", "<i8"), ("first", "<i8"), ("last", "<i8")])

@@ -33,6 +33,8 @@ Question = Callable[["Known", "DuckDBPyConnection"], Wire]
 Result = TypeVar("Result")
 
 TURN_SECONDS = 0.5
+YIELD_SECONDS = 0.0005
+"""After each block of 128 KiB: streams are served by the same interpreter."""
 WAIT_SECONDS = 2.0
 MOST_RUNS = 4
 ASKING = 2
@@ -62,7 +64,13 @@ class Analytics:
         """The answer to a question about a run, as JSON."""
         run = await self.call(self._open, layout)
         await self._caught_up(run)
-        return await self.call(self._answer, run, question)
+        try:
+            return await self.call(self._answer, run, question)
+        except self._gone():
+            # files were rewritten, and what was read of them is void: ask what is known now
+            run = await self.call(self._open, layout)
+            await self._caught_up(run)
+            return await self.call(self._answer, run, question)
 
     async def call(self, work: Callable[..., Result], *arguments: object) -> Result:
         """Do something on the threads that answer."""
@@ -97,6 +105,7 @@ class Analytics:
             run = self._runs.get(layout.directory)
             if run is None:
                 run = _Run(RunAnalysis(self._database(), layout))
+                run.analysis.yield_often(YIELD_SECONDS)
                 self._runs[layout.directory] = run
             self._runs.move_to_end(layout.directory)
             if run.reading is None or run.reading.done():
@@ -148,13 +157,13 @@ class Analytics:
             waiting.result()
 
     def _answer(self, run: _Run, question: Question) -> bytes:
-        from duckdb import CatalogException, IOException
-
         assert self._connection is not None
         with self._connection.cursor() as cursor:
-            try:
-                answer = question(run.analysis.known, cursor)
-            except (CatalogException, IOException, FileNotFoundError):
-                # a part was compacted, or its volume removed, since; what is known now has another
-                answer = question(run.analysis.known, cursor)
-            return answer.model_dump_json().encode()
+            return question(run.analysis.known, cursor).model_dump_json().encode()
+
+    @staticmethod
+    def _gone() -> tuple[type[Exception], ...]:
+        """What is raised when a table or a volume is no longer there."""
+        from duckdb import CatalogException, IOException
+
+        return CatalogException, IOException, FileNotFoundError

@@ -12,7 +12,8 @@ import { axisOf, columnsIn } from "../view/window";
 import { Panel } from "./Panel";
 import { TimeHeatmap } from "./TimeHeatmap";
 
-const MOST_FEATURES = 32;
+const MOST_FEATURES = 16;
+const NO_KEYS = [] as const;
 
 export function FeaturesPanel({ scene, layer }: { readonly scene: Scene; readonly layer: number }) {
   const { run, live, from, to, unit, go } = scene;
@@ -32,7 +33,7 @@ export function FeaturesPanel({ scene, layer }: { readonly scene: Scene; readonl
   return (
     <Panel
       title={`Layer ${layer}: its strongest features`}
-      about="Each row is a feature, the strongest on top. Click one, or press Enter, for what it means."
+      about="Each row is a feature, the most active on top; empty where it was not among a token's strongest. Click one, or press Enter, for what it means."
       wide
       tools={
         <button type="button" className="quiet-button" onClick={() => go({ layer: null })}>
@@ -55,9 +56,10 @@ export function FeaturesPanel({ scene, layer }: { readonly scene: Scene; readonl
             width={width}
             rowName={(feature) => `${feature}`}
             meaning="highest activation"
+            keys={NO_KEYS}
             say={sayFeature}
             onChoose={(feature) => go({ feature: { layer, feature } })}
-            rowHeight={14}
+            rowHeight={18}
           />
         )}
       </div>

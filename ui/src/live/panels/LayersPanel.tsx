@@ -20,6 +20,7 @@ export const MEASURE_TEXT: Record<Measure, string> = {
   active: "active features",
 };
 
+const KEYS = ["none"] as const;
 const HEIGHT_TEXT: Record<Height, string> = { high: "highest of a column", mean: "mean of a column" };
 
 export function LayersPanel({ scene }: { readonly scene: Scene }) {
@@ -81,6 +82,7 @@ export function LayersPanel({ scene }: { readonly scene: Scene }) {
             width={width}
             rowName={(layer) => `layer ${layer}`}
             meaning={meaning}
+            keys={KEYS}
             say={saySeen}
             onChoose={(layer) => go({ layer })}
             rowHeight={view.rows.length <= 8 ? 26 : view.rows.length <= 24 ? 16 : 9}

@@ -5,7 +5,7 @@ import type { Theme } from "../../widgets/colors";
 import { Heatmap } from "../../widgets/heatmap/Heatmap";
 import { HeatmapTable } from "../../widgets/heatmap/HeatmapTable";
 import type { Place } from "../../widgets/heatmap/cursor";
-import { Legend } from "../../widgets/Legend";
+import { Legend, type LegendKey } from "../../widgets/Legend";
 import { scaleOf, type Scale } from "../../widgets/scale";
 import { useTimeCursor } from "../cursor";
 import type { HeatView, Seen } from "../view/grids";
@@ -25,6 +25,8 @@ interface TimeHeatmapProps {
   /** Enter or a click on a row. */
   readonly onChoose: (row: number) => void;
   readonly rowHeight: number;
+  /** Which signs the legend explains. */
+  readonly keys: readonly LegendKey[];
 }
 
 const ROW_LABELS = 62;
@@ -75,7 +77,7 @@ export function TimeHeatmap(props: TimeHeatmapProps) {
         mostColumnLabels={COLUMN_LABELS}
       />
       <div className="heatmap-foot">
-        <Legend scale={scale} theme={props.theme} label={props.meaning} keys={["none"]} />
+        <Legend scale={scale} theme={props.theme} label={props.meaning} keys={props.keys} />
         <p className="live-read-out" aria-hidden="true">
           {readOut || `${unit} ${columnName(axis, 0)} to ${columnName(axis, axis.columns - 1)}`}
         </p>

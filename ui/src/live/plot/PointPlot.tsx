@@ -74,7 +74,7 @@ function pointOptions(
     labelSize: 18,
     grid: { stroke: inks.line, width: 1 },
     ticks: { show: false },
-    values: (_plot: uPlot, splits: number[]) => splits.map(number),
+    values: (_plot: uPlot, splits: (number | null)[]) => splits.map((at) => (at === null ? "" : number(at))),
   };
   const points = (stroke: string, fill: string): uPlot.Series => ({
     stroke,

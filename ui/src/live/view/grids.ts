@@ -95,7 +95,7 @@ export function layerView(
     const known = told ? seenInTile(told, axis, column, told.rows.indexOf(layer)) : NOTHING;
     return live.records > known.records ? live : known;
   };
-  return viewOf(axis, rows, at, height);
+  return viewOf(axis, rows, at, height, MISSING_CELL);
 }
 
 /** Features of one layer over time: the highest activation of each. The stream knows them by step. */
@@ -119,7 +119,7 @@ export function featureView(
     const high = highs.get(feature)?.get(column);
     return { records: live.records, stat: high === undefined ? null : { count: 1, mean: high, low: high, high } };
   };
-  return viewOf(axis, rows, at, "high");
+  return viewOf(axis, rows, at, "high", PENDING);
 }
 
 type Highs = ReadonlyMap<number, ReadonlyMap<number, number>>;
@@ -151,12 +151,13 @@ function sumOf(values: Iterable<number>): number {
   return sum;
 }
 
-function viewOf(axis: Axis, rows: readonly number[], at: HeatView["at"], height: Height): HeatView {
+/** `without` stands for a cell that has records but no value. */
+function viewOf(axis: Axis, rows: readonly number[], at: HeatView["at"], height: Height, without: number): HeatView {
   const grid = RingGrid.whole(rows.length, axis.columns);
   for (let row = 0; row < rows.length; row++) {
     for (let column = 0; column < axis.columns; column++) {
       const { records, stat } = at(row, column);
-      grid.set(row, column, stat ? stat[height] : records > 0 ? MISSING_CELL : PENDING);
+      grid.set(row, column, stat ? stat[height] : records > 0 ? without : PENDING);
     }
   }
   return { axis, rows, grid, at };
