@@ -14,6 +14,7 @@ import pstats
 import time
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -124,7 +125,7 @@ def measure(
     grid = sweep_rows(depth, n_tokens)
 
     def run() -> None:
-        backend._traces.clear()
+        backend.forget()
         backend.prepare([clean, corrupt], ["post_block"])
         backend.capture("clean", clean, ["post_block"], range(depth), range(n_tokens))
         for _ in backend.score(corrupt, grid, [1, 2]):
@@ -171,7 +172,8 @@ def main() -> None:
     dtype = getattr(torch, options.dtype)
     model = build(dtype, 32)
     rate = gemm_rate(dtype)
-    loaded = Loaded("llama-8b-shaped", model, None, "random", options.dtype, "cuda")
+    tokenizer: Any = SimpleNamespace(eos_token_id=None)  # prompts are random tokens
+    loaded = Loaded("llama-8b-shaped", model, tokenizer, "random", options.dtype, "cuda")
     began = time.perf_counter()
     backend = TorchBackend(
         loaded,

@@ -2,6 +2,7 @@
 
 import json
 import math
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tests.engine.questions import CLEAN, CORRUPT, events_of, from_zeros, reques
 from tests.scripted import LAYERS, WIDTH, Scripted, weight
 
 VARYING = {"timing"}
+sweep_module = import_module("sonde.engine.sweep")
 
 
 def told(summary: Summary) -> dict[str, Any]:
@@ -59,6 +61,41 @@ def test_chunks_make_no_difference(chunk: int) -> None:
     asked = request(hooks=list(HOOKS), layers=list(range(LAYERS)), positions="all_prompt")
 
     assert told(summary_of(Scripted(chunk=chunk), asked)) == told(summary_of(Scripted(), asked))
+
+
+@pytest.mark.parametrize("slab", [1, 7, 12])
+def test_a_grid_planned_a_slab_at_a_time_is_the_same(
+    slab: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twelve cells; the controls and the noise row come once, with the first."""
+    asked = request(hooks=["mlp_in", "pre_attn"])
+    expected = told(summary_of(Scripted(), asked))
+    monkeypatch.setattr(sweep_module, "SLAB", slab)
+
+    assert told(summary_of(Scripted(), asked)) == expected
+
+
+def test_the_first_cell_of_a_large_grid_does_not_wait_for_the_plan_of_its_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sweep_module, "SLAB", 5)
+    backend = Scripted()
+    given: list[int] = []
+    score = backend.score
+
+    def counted(tokens: Any, rows: Any, ids: Any) -> Any:
+        given.append(len(rows))
+        return score(tokens, rows, ids)
+
+    monkeypatch.setattr(backend, "score", counted)
+    events = sweep(backend, request(hooks=["mlp_in", "pre_attn"]))
+    while not isinstance(next(events), Cell):
+        pass
+    assert len(given) == 1
+    list(events)
+
+    assert sum(given) == 12 + 1 + 4  # the cells, the baseline again, two controls at each hook
+    assert given[1:] == [5, 2]
 
 
 def test_a_list_of_one_hook_is_that_hook() -> None:

@@ -14,6 +14,7 @@ from sonde.errors import (
     BaselineFailed,
     CaptureFailed,
     EngineError,
+    EngineLost,
     NothingToPatch,
     RequestTooLarge,
     SondeError,
@@ -44,6 +45,8 @@ def baselines(
             both = backend.baselines([corrupt, clean], ids, plan.model.hooks)
             return _finite(both[0]), both[1]
         return _finite(backend.baselines([corrupt], ids, hooks)[0]), None
+    except EngineLost:
+        raise  # not this prompt's fault, and the server has to know
     except SondeError as error:
         raise BaselineFailed(f"baseline generation failed: {error}") from error
 
@@ -74,8 +77,8 @@ def capture(backend: Backend, plan: Plan, tokens: Sequence[int]) -> SourceRun:
     layers = sorted(set(plan.layers))
     try:
         return backend.capture(run, tokens, plan.model.hooks, layers, range(len(tokens)))
-    except RequestTooLarge:
-        raise  # it says both sizes and what to change
+    except (RequestTooLarge, EngineLost):
+        raise  # they say what to change, or that nothing more will work
     except SondeError as error:
         raise CaptureFailed(f"auto-capture of clean run {run!r} failed ({error})") from error
 

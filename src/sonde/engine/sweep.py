@@ -2,7 +2,7 @@
 
 1. **Align**    each corrupt-prompt position with its clean-prompt positions, or with a reason.
 2. **Baseline** the corrupt prompt, unpatched: the zero of the scale.
-3. **Patch**    one source activation per row, all rows to the backend at once.
+3. **Patch**    one source activation per row, thousands of rows to the backend at once.
 4. **Score**    each row's answer token, and emit it as soon as its chunk is done.
 5. **Bound**    rerun the baseline among the patched rows; the difference is the noise floor.
 
@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice, product
 
 from sonde.backends.base import Backend, Patch, Row
 from sonde.engine import prepare
@@ -29,6 +30,7 @@ from sonde.prompts import Pairs
 from sonde.schema import (
     Cell,
     Estimate,
+    Hook,
     PatchSweepRequest,
     PromptTokens,
     Site,
@@ -38,6 +40,8 @@ from sonde.schema import (
     Timing,
 )
 
+SLAB = 4096
+"""Cells that are planned at a time: a large grid's first cell does not wait for its last."""
 RENEW_SECONDS = 100.0
 """A running sweep renews its leases well within the store's TTL."""
 
@@ -252,36 +256,44 @@ def _token_texts(backend: Backend, corrupt: list[int], clean: list[int] | None) 
 
 
 def _score(job: _Job, clock: _Clock) -> Iterator[Cell]:
-    """All rows: the baseline again, the controls, and every cell of the grid."""
-    tally, plan = job.tally, job.tally.plan
-    places = [
-        (hook, row, column)
-        for hook in plan.hooks
-        for row in range(len(plan.layers))
-        for column in range(len(tally.positions))
-    ]
-    rows = [Row(computed=True), *(control.row for control in job.controls)]
-    first = len(rows)
-    rows += [
-        Row((job.source.patch(hook, plan.layers[row], tally.positions[column]),))
-        for hook, row, column in places
-    ]
+    """All rows, a slab at a time: the baseline again, the controls, and every cell of the grid."""
+    plan, n_positions = job.tally.plan, len(job.tally.positions)
+    places = product(plan.hooks, range(len(plan.layers)), range(n_positions))
+    proofs = [Row(computed=True), *(control.row for control in job.controls)]
     renewed = time.monotonic()
+    while (slab := list(islice(places, SLAB))) or proofs:
+        for cells in _score_slab(job, clock, proofs, slab):
+            yield from cells
+            if time.monotonic() - renewed > RENEW_SECONDS:
+                renewed = time.monotonic()
+                for run in job.leased:
+                    job.backend.lease(run, job.holder)
+        proofs = []
+    clock.lap("cells")
+
+
+def _score_slab(
+    job: _Job, clock: _Clock, proofs: list[Row], places: list[tuple[Hook, int, int]]
+) -> Iterator[list[Cell]]:
+    """Some cells, chunk by chunk, after the rows that prove the sweep."""
+    tally, plan, first = job.tally, job.tally.plan, len(proofs)
+    patches = (
+        job.source.patch(hook, plan.layers[row], tally.positions[column])
+        for hook, row, column in places
+    )
+    rows = [*proofs, *(Row((patch,)) for patch in patches)]
     for scores in job.backend.score(job.corrupt, rows, plan.token_ids):
         clock.computed += sum(1 for row in scores.rows if row >= first) if scores.computed else 0
+        cells = []
         for row, logprobs in zip(scores.rows, scores.logprobs.tolist(), strict=True):
-            if row == 0:
+            if row >= first:
+                cells.append(tally.cell(*places[row - first], logprobs))
+            elif row == 0:
                 tally.noise = _rerun(logprobs)
-            elif row < first:
+            else:
                 control = judge(job.controls[row - 1], logprobs, tally.baseline, plan.model)
                 tally.controls.append(control)
-            else:
-                yield tally.cell(*places[row - first], logprobs)
-        if time.monotonic() - renewed > RENEW_SECONDS:
-            renewed = time.monotonic()
-            for run in job.leased:
-                job.backend.lease(run, job.holder)
-    clock.lap("cells")
+        yield cells
 
 
 def _rerun(logprobs: list[float]) -> list[float]:

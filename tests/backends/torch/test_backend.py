@@ -1,5 +1,8 @@
 """The torch backend satisfies the identities of any backend, on both of its paths."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from transformers import PreTrainedModel
 
@@ -32,9 +35,10 @@ LFM2 = Architecture(
 )
 
 
-def with_tokenizer(model: PreTrainedModel) -> TorchBackend:
+def with_tokenizer(model: PreTrainedModel, **options: Any) -> TorchBackend:
     stamp = fingerprint(model)
-    return TorchBackend(Loaded("tiny", model, tiny_tokenizer(), stamp, "float32", "cpu"))
+    loaded = Loaded("tiny", model, tiny_tokenizer(), stamp, "float32", "cpu")
+    return TorchBackend(loaded, **options)
 
 
 class TestPacked(BackendIdentities):
@@ -42,8 +46,12 @@ class TestPacked(BackendIdentities):
     def backend(self) -> Backend:
         return with_tokenizer(tiny_llama(layers=3))
 
+    @pytest.fixture
+    def within(self) -> Callable[[int], Backend]:
+        return lambda room: with_tokenizer(tiny_llama(layers=3), source_budget=room)
 
-class TestPackedInSmallChunks(BackendIdentities):
+
+class TestPackedInSmallChunks(TestPacked):
     @pytest.fixture
     def backend(self) -> Backend:
         made = with_tokenizer(tiny_llama(layers=3))
@@ -55,6 +63,10 @@ class TestWholeSequence(BackendIdentities):
     @pytest.fixture
     def backend(self) -> Backend:
         return with_tokenizer(LFM2.build())
+
+    @pytest.fixture
+    def within(self) -> Callable[[int], Backend]:
+        return lambda room: with_tokenizer(LFM2.build(), source_budget=room)
 
 
 def test_a_prompt_is_run_once_for_all_that_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

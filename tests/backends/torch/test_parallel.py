@@ -1,6 +1,6 @@
 """A chunk split over threads: the same bits, every cell once, the process's setting put back."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from sonde.backends.base import FromVector, Patch, Row
-from sonde.backends.torch import parallel
 from sonde.backends.torch.cells import CellPlan
-from sonde.backends.torch.parallel import SplitRun, dealt, one_thread_each, split
+from sonde.backends.torch.parallel import SplitRun, dealt, split
+from sonde.backends.torch.threads import one_thread_each
 from tests.backends.torch.tiny import prompt, tiny_backend, vector
 
 
@@ -50,8 +50,8 @@ def test_every_cell_ends_with_its_own_result_whatever_the_order() -> None:
 def test_shares_run_on_one_thread_and_the_setting_comes_back() -> None:
     made: list[Scripted] = []
 
-    def start(some: object) -> Scripted:
-        made.append(Scripted(list(some)))  # type: ignore[call-overload]
+    def start(some: Sequence[CellPlan]) -> Scripted:
+        made.append(Scripted(list(some)))
         return made[-1]
 
     split(cells(50), start).final()
@@ -68,19 +68,33 @@ def test_the_setting_comes_back_after_an_error() -> None:
 
 @pytest.mark.usefixtures("two_threads")
 def test_few_cells_are_not_split() -> None:
-    assert isinstance(split(cells(20), lambda some: Scripted(list(some))), Scripted)
+    made: list[Scripted] = []
+
+    def start(some: Sequence[CellPlan]) -> Scripted:
+        made.append(Scripted(list(some)))
+        return made[-1]
+
+    split(cells(20), start).final()
+    assert [(len(run.cells), run.threads) for run in made] == [(20, 2)]
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_patches_inside_layers_are_not_split(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patches_inside_layers_are_split_too_and_leave_no_hook_behind() -> None:
+    """Both threads write inside the same modules, each its own cells."""
     backend = tiny_backend()
-    width = backend.describe().width
-    tokens = prompt(9, 1)
-    rows = [Row((Patch("mlp_out", 0, p % 9, FromVector(vector(width, p))),)) for p in range(60)]
-    split_runs: list[object] = []
-    monkeypatch.setattr(parallel, "SplitRun", lambda runs: split_runs.append(runs))
-    assert sum(len(scores.rows) for scores in backend.score(tokens, rows, [5])) == 60
-    assert split_runs == []
+    model, tokens = backend.describe(), prompt(9, 1)
+    rows = [
+        Row((Patch(hook, layer, position, FromVector(vector(model.width, position))),))
+        for hook in ("post_attn", "mlp_in", "mlp_out")
+        for layer in range(model.n_layers)
+        for position in range(9)
+    ]
+    shared = graded(backend, tokens, rows)
+    torch.set_num_threads(1)
+
+    np.testing.assert_array_equal(graded(backend, tokens, rows), shared)
+    modules = list(backend._model.modules())
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in modules)
 
 
 @pytest.mark.usefixtures("two_threads")

@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from sonde.backends.torch.rows import (
+    CPU_LAID_OUT_ROWS,
     CPU_ROWS,
     CUDA_FIXED_ROWS,
     CUDA_ROWS,
@@ -54,6 +55,7 @@ def test_a_device_has_its_own_shape() -> None:
     cpu, cuda = torch.device("cpu"), torch.device("cuda")
 
     assert row_shape(cpu) is row_shape(cpu, fixed=True) is CPU_ROWS
+    assert row_shape(cpu, laid_out=True) is CPU_LAID_OUT_ROWS
     assert row_shape(cuda) is CUDA_ROWS
     assert row_shape(cuda, fixed=True) is CUDA_FIXED_ROWS
     assert CUDA_FIXED_ROWS.multiple == CUDA_FIXED_ROWS.most

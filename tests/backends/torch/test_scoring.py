@@ -1,17 +1,18 @@
 """Rows without work are settled at once; the rest come in chunks, each row exactly once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from sonde.backends.base import FromVector, Patch, Row
 from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.torch.cells import CellPlan
+from sonde.backends.torch.head import Head
 from sonde.backends.torch.scoring import chunks, settled
 from sonde.errors import OutOfMemory, SourceRunDropped
 from tests.architectures import WIDTH
@@ -56,7 +57,7 @@ def test_cells_that_enter_late_come_first() -> None:
 
 
 def test_rows_without_work_have_the_baselines_answer() -> None:
-    answer = torch.tensor([[-1.5, -2.5]])
+    answer = [-1.5, -2.5]
 
     scores = settled([Row(), Row(), Row()], [cell(1, 0, 0)], answer)
 
@@ -197,3 +198,25 @@ def test_log_probabilities_are_finite_numbers_below_zero() -> None:
 
     assert (everything < 0).all()
     assert np.exp(everything).sum() == pytest.approx(1.0, abs=1e-5)
+
+
+def test_the_unpatched_prompt_is_graded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its answer serves every row that needs no work, until the prompt is forgotten."""
+    backend = tiny_backend()
+    graded: list[int] = []
+    logprobs = Head.logprobs
+
+    def counted(self: Head, final: Tensor, token_ids: Sequence[int]) -> Tensor:
+        graded.append(len(final))
+        return logprobs(self, final, token_ids)
+
+    monkeypatch.setattr(Head, "logprobs", counted)
+    first, second = pair_of_prompts(9)
+    answers = backend.baselines([first, second], [5, 50], [])
+
+    for tokens, expected in zip((first, second), answers, strict=True):
+        assert scores(backend, tokens, [Row()], [5, 50])[0].tolist() == expected
+    assert graded == [2]
+    backend.forget()
+    assert scores(backend, first, [Row()], [5, 50])[0].tolist() == answers[0]
+    assert graded == [2, 1]

@@ -55,7 +55,7 @@ def test_every_query_is_computed_once_with_the_keys_of_its_own_run(
             cell, position = cell_of[row]
             in_block, slot = divmod(place, block.size)
             assert rows_of(block)[in_block, 0, slot] == row
-            assert position == block.index * block.size + slot
+            assert position == block.first + slot
             for key in range(position + 1):
                 own = key >= starts[cell]
                 wanted = n + segments.row(cell, key) if own else key
@@ -75,7 +75,7 @@ def test_the_first_cells_are_a_prefix_of_the_packing(
 
     assert some.rows_of(n_cells) == few.n_rows
     for one, other in zip(some.blocks(n_cells), few.blocks(n_cells), strict=True):
-        assert (one.index, one.n_cells, one.n_keys) == (other.index, other.n_cells, other.n_keys)
+        assert (one.first, one.n_cells, one.n_keys) == (other.first, other.n_cells, other.n_keys)
         for heads in (1, 3):
             assert one.queries(heads).equal(other.queries(heads))
             assert one.outputs(heads).equal(other.outputs(heads))
@@ -87,7 +87,7 @@ def test_the_last_block_has_one_query_per_cell_at_the_last_position(
 ) -> None:
     starts, n = given_
     block = Segments(starts, n, block=BLOCK, device=CPU).last_block(len(starts))
-    slot = (n - 1) % BLOCK
+    slot = n - 1 - block.first
 
     assert rows_of(block)[:, 0, slot].tolist() == list(range(len(starts)))
     assert block.outputs(1).tolist() == [c * BLOCK + slot for c in range(len(starts))]
@@ -109,12 +109,40 @@ def test_no_cells_make_no_blocks() -> None:
     assert segments.blocks(0) == []
 
 
-def test_prompts_side_by_side_see_only_themselves() -> None:
-    blocks = whole_prompts([4, 8], [BLOCK, BLOCK], CPU)
+@given(st.lists(st.integers(0, 8), min_size=1, max_size=6))
+def test_cells_share_a_block_with_those_that_have_about_as_many_queries(starts: list[int]) -> None:
+    """Nine tokens in a block of sixteen: suffixes of up to 4, up to 8, and 9 rows."""
+    segments = Segments(starts, 9, block=16, device=CPU)
+    blocks = segments.blocks(len(starts))
 
-    assert [b.keys(1).tolist() for b in blocks] == [
-        [0, 1, 2, 3],
-        [4, 5, 6, 7],
-        [4, 5, 6, 7, 8, 9, 10, 11],
-    ]
-    assert [b.queries(1).tolist() for b in blocks] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+    lengths = [9 - start for start in starts]
+    expected = {4 if n <= 4 else 8 if n <= 8 else 16 for n in lengths}
+    assert {block.size for block in blocks} == expected
+    assert all(block.n_keys == 16 for block in blocks)
+    assert sum(len(block.outputs(1)) for block in blocks) == segments.n_rows
+
+
+def test_in_long_prompts_blocks_are_whole() -> None:
+    assert {b.size for b in Segments([30, 47], 48, block=16, device=CPU).blocks(2)} == {16}
+
+
+def test_prompts_side_by_side_see_only_themselves() -> None:
+    first, second = whole_prompts([4, 8], [BLOCK, BLOCK], CPU)
+
+    assert first.keys(1).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert first.queries(1).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert (first.n_cells, first.first, first.n_keys) == (2, 0, 4)
+    assert second.keys(1).tolist() == [4, 5, 6, 7, 8, 9, 10, 11]
+    assert second.queries(1).tolist() == [8, 9, 10, 11]
+    assert (second.n_cells, second.first, second.n_keys) == (1, 4, 8)
+
+
+def test_a_prompt_may_end_within_a_block() -> None:
+    """What lies beyond its end is never read, whichever row is named there."""
+    (block,) = whole_prompts([3, 2], [BLOCK, BLOCK], CPU)
+
+    assert block.rows is not None
+    assert block.rows.tolist() == [0, 1, 2, 3, 4]
+    assert block.outputs(1).tolist() == [0, 1, 2, 4, 5]
+    assert block.queries(1).view(2, 4)[:, :2].tolist() == [[0, 1], [3, 4]]
+    assert block.keys(1).view(2, 4)[:, :2].tolist() == [[0, 1], [3, 4]]

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 import torch
 
-from sonde.backends.torch.threads import one_thread_each
+from sonde.backends.torch.threads import each_by_one_thread, one_thread_each
 
 
 @pytest.fixture(autouse=True)
@@ -38,4 +38,20 @@ def test_two_at_once_do_not_leave_the_process_with_one_thread() -> None:
     first.close()
     assert torch.get_num_threads() == 1
     second.close()
+    assert torch.get_num_threads() == 3
+
+
+def test_items_are_made_in_order_each_by_one_thread_without_gradients() -> None:
+    def make(item: int) -> tuple[int, int, bool]:
+        return 10 * item, torch.get_num_threads(), torch.is_inference_mode_enabled()
+
+    made = each_by_one_thread(make, range(7), 2)
+
+    assert made == [(10 * item, 1, True) for item in range(7)]
+    assert torch.get_num_threads() == 3
+
+
+def test_an_error_in_a_thread_is_the_callers() -> None:
+    with pytest.raises(ZeroDivisionError):
+        each_by_one_thread(lambda item: 1 // item, [1, 0], 2)
     assert torch.get_num_threads() == 3

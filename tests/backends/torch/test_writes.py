@@ -1,5 +1,7 @@
 """A write changes exactly its rows and dimensions, and one that did not happen is an error."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -7,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from sonde.backends.torch.layout import LayerSites
-from sonde.backends.torch.writes import Writes, applied, blend, write_entering
+from sonde.backends.torch.writes import Writes, applied, blend, due, ports, write_entering
 from sonde.errors import HookNeverFired
 from sonde.schema import Hook
 
@@ -153,6 +155,49 @@ def test_a_layer_that_ran_twice_is_an_error() -> None:
         applied(sites_of(block), {"mlp_in": write([0], 5.0)}),
     ):
         twice(rows_of_ones())
+
+
+def test_two_threads_write_through_the_same_ports_each_its_own() -> None:
+    """Both are inside their block before either calls the layer."""
+    block = Block()
+    sites, both = sites_of(block), Barrier(2)
+
+    def made(value: float) -> Tensor:
+        with due(sites, {"mlp_out": write([3], value)}):
+            both.wait(timeout=10)
+            out: Tensor = block(rows_of_ones())
+            return out
+
+    with ports([sites], ["mlp_out"]), ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(made, [5.0, 7.0])
+        untouched = block(rows_of_ones())
+
+    assert first[0, 3].tolist() == [6.0] * WIDTH
+    assert second[0, 3].tolist() == [8.0] * WIDTH
+    assert untouched[0, 3].tolist() == [3.0] * WIDTH
+
+
+def test_a_layer_without_ports_does_not_pass_for_written() -> None:
+    block = Block()
+
+    with (
+        pytest.raises(HookNeverFired, match="0 of 1 patches at mlp_in"),
+        due(sites_of(block), {"mlp_in": write([0], 5.0)}),
+    ):
+        block(rows_of_ones())
+
+
+def test_writes_to_several_layers_can_be_due_at_once() -> None:
+    """As in a completion, whose patches lie in any layers."""
+    below, above = Block(), Block()
+
+    with (
+        applied(sites_of(below), {"mlp_out": write([3], 5.0)}),
+        applied(sites_of(above), {"mlp_out": write([3], 1.0)}),
+    ):
+        out = above(below(rows_of_ones()))
+
+    assert out[0, 3].tolist() == [7.0] * WIDTH
 
 
 @pytest.mark.parametrize("by_name", [False, True])

@@ -79,11 +79,16 @@ class Ragged:
     n_keys: int
 
 
+Masks = dict[tuple[int | None, torch.dtype, int], Tensor]
+"""(window, dtype, queries per key head) -> what to add to scores: 0, or −∞ for hidden keys."""
+
+
 @dataclass(frozen=True)
 class QueryBlock:
     """The cells that have queries in one block of positions, and where to find their rows."""
 
-    index: int
+    first: int
+    """Position of the first query."""
     size: int
     n_cells: int
     n_keys: int
@@ -99,6 +104,8 @@ class QueryBlock:
     """The packed rows of this block, in order; None when they are all rows, from the first."""
     ragged: Ragged | None = None
     """The same for fused attention, where there is such a kernel."""
+    masks: Masks = field(default_factory=dict)
+    """Made once, not at every layer."""
 
 
 @dataclass
@@ -185,6 +192,8 @@ def _opaque(
 ) -> Tensor:
     """The same inside a compiled layer, which knows nothing of plans; the plan names the layer."""
     plan = _plan()
+    if plan.record:  # a compiled layer may use their memory again
+        key, value = key.clone(), value.clone()
     return _attend(plan, plan.layer, query, key, value, _Style(scale, window, softcap, sinks))
 
 
@@ -212,10 +221,10 @@ def _attend(
     if plan.keys_from is not None:
         own = plan.keys_from[layer]
     rows = query[0].transpose(0, 1)
-    prefix = None if plan.prefix is None else plan.prefix[layer]
+    held = own if plan.prefix is None else plan.prefix[layer].followed_by(own)
     out = rows.new_zeros(rows.shape[0], rows.shape[1], own.values.shape[-1])
     for block in plan.blocks:
-        _attend_block(out, rows, own, prefix, block, style)
+        _attend_block(out, rows, held, block, style)
     if plan.fixed_rows is not None and plan.fixed_outputs is not None:
         out[plan.fixed_rows] = plan.fixed_outputs[layer].view(-1, *out.shape[1:])
     if plan.outputs is not None:
@@ -239,28 +248,25 @@ class _Style:
 
 
 def _attend_block(
-    out: Tensor,
-    rows: Tensor,
-    own: KeysValues,
-    prefix: KeysValues | None,
-    block: QueryBlock,
-    style: _Style,
+    out: Tensor, rows: Tensor, held: KeysValues, block: QueryBlock, style: _Style
 ) -> None:
-    """Attention of one block of positions, written into `out` [rows, heads, width]."""
-    heads, kv_heads = rows.shape[1], own.keys.shape[1]
+    """Attention of one block of positions, written into `out` [rows, heads, width].
+
+    `held` are the shared prefix's keys and values, then those of the packed rows.
+    """
+    heads, kv_heads = rows.shape[1], held.keys.shape[1]
     if block.ragged is not None and style.plain and rows.dtype in HALVES:
-        _attend_ragged(out, rows, own, prefix, block.ragged, style.scale)
+        _attend_ragged(out, rows, held, block.ragged, style.scale)
         return
     shape = (block.n_cells, kv_heads, block.n_keys, -1)
     keys = block.keys(kv_heads)
     q = _flat(rows).index_select(0, block.queries(heads)).view(block.n_cells, heads, block.size, -1)
-    held = own if prefix is None else prefix.followed_by(own)
     k = _flat(held.keys).index_select(0, keys).view(shape)
     v = _flat(held.values).index_select(0, keys).view(shape)
     if q.device.type == "cuda" and block.size == block.n_keys and style.plain:
         mixed = _flash(q, k, v, style.scale)
     else:
-        mixed = _attention_by_hand(q, k, v, _visible(block, style.window, q.device), style)
+        mixed = _attention_by_hand(q, k, v, _mask(block, style.window, q, heads // kv_heads), style)
     flat = mixed.reshape(-1, mixed.shape[-1])
     where = block.outputs(heads)
     if block.rows is None:
@@ -270,15 +276,9 @@ def _attend_block(
 
 
 def _attend_ragged(
-    out: Tensor,
-    rows: Tensor,
-    own: KeysValues,
-    prefix: KeysValues | None,
-    ragged: Ragged,
-    scale: float,
+    out: Tensor, rows: Tensor, held: KeysValues, ragged: Ragged, scale: float
 ) -> None:
     """All suffixes in one launch: queries stay packed, only keys and values are gathered."""
-    held = own if prefix is None else prefix.followed_by(own)
     mine = slice(ragged.first_row, ragged.first_row + ragged.n_queries)
     mixed = torch.ops.aten._flash_attention_forward(
         rows[mine].contiguous(),
@@ -313,28 +313,36 @@ def _flash(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
 
 def _visible(block: QueryBlock, window: int | None, device: torch.device) -> Tensor:
     """Which keys each query of the block may see: [size, keys]."""
-    position = block.index * block.size + torch.arange(block.size, device=device)[:, None]
+    position = block.first + torch.arange(block.size, device=device)[:, None]
     key = torch.arange(block.n_keys, device=device)[None, :]
     visible = key <= position
     return visible if window is None else visible & (key > position - window)
 
 
-def _attention_by_hand(q: Tensor, k: Tensor, v: Tensor, visible: Tensor, style: _Style) -> Tensor:
+def _mask(block: QueryBlock, window: int | None, like: Tensor, group: int) -> Tensor:
+    """What to add to the scores of `group` heads that share their keys: [group * size, keys]."""
+    key = (window, like.dtype, group)
+    if key not in block.masks:
+        hidden = torch.zeros(block.size, block.n_keys, dtype=like.dtype, device=like.device)
+        hidden = hidden.masked_fill_(~_visible(block, window, like.device), float("-inf"))
+        block.masks[key] = hidden.repeat(group, 1)
+    return block.masks[key]
+
+
+def _attention_by_hand(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, style: _Style) -> Tensor:
     """Q [cells, heads, size, width], k and v [cells, kv_heads, keys, width] -> like q."""
     cells, heads, size, width = q.shape
     kv_heads, n_keys = k.shape[1], k.shape[2]
-    group = heads // kv_heads
-    grouped = q.view(cells * kv_heads, group * size, width)
+    grouped = q.view(cells * kv_heads, -1, width)
     turned = k.view(cells * kv_heads, n_keys, width).transpose(1, 2)
-    hidden = torch.zeros(size, n_keys, dtype=q.dtype, device=q.device)
-    hidden = hidden.masked_fill_(~visible, float("-inf"))
     if style.softcap is None:
-        bias = hidden.repeat(group, 1).expand(cells * kv_heads, -1, -1)
-        scores = torch.baddbmm(bias, grouped, turned, alpha=style.scale)
-        scores = scores.view(cells, heads, size, n_keys)
+        scores = torch.baddbmm(
+            mask.expand(cells * kv_heads, -1, -1), grouped, turned, alpha=style.scale
+        )
     else:
-        scores = torch.bmm(grouped, turned).view(cells, heads, size, n_keys) * style.scale
-        scores = torch.tanh(scores / style.softcap) * style.softcap + hidden
+        scores = torch.bmm(grouped, turned) * style.scale
+        scores = torch.tanh(scores / style.softcap) * style.softcap + mask
+    scores = scores.view(cells, heads, size, n_keys)
     weights = _softmax(scores, style.sinks).to(v.dtype).view(cells * kv_heads, -1, n_keys)
     mixed = torch.bmm(weights, v.view(cells * kv_heads, n_keys, -1))
     return mixed.view(cells, heads, size, -1)

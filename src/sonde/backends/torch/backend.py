@@ -37,11 +37,11 @@ from sonde.backends.torch.memory import (
     rough_cell_bytes,
     rough_row_bytes,
 )
-from sonde.backends.torch.parallel import one_thread_each
 from sonde.backends.torch.path import Path, choose_path
 from sonde.backends.torch.reading import Reader
 from sonde.backends.torch.sources import CapturedRun, gather, keep
 from sonde.backends.torch.text import Text, end_ids
+from sonde.backends.torch.threads import one_thread_each
 from sonde.backends.torch.trace import INSIDE, Trace
 from sonde.errors import BadRequest, HookNeverFired
 from sonde.prompts import prompt_digest
@@ -76,6 +76,8 @@ class TorchBackend:
         self._runs: SourceRuns[CapturedRun] = SourceRuns(source_budget, setting="source_budget")
         self._budget = memory_budget or default_bytes(self._model.device)
         self._traces: dict[tuple[int, ...], Trace] = {}
+        self._graded: dict[tuple[tuple[int, ...], tuple[int, ...]], list[float]] = {}
+        """Unpatched prompt and ids -> log-probabilities, for the prompts in `_traces`."""
         self._chunk_bytes: dict[int, ChunkBytes] = {}
         self._rate = self._path.token_layers_per_second
 
@@ -140,20 +142,25 @@ class TorchBackend:
         for old in list(self._traces)[:-KEPT_TRACES]:
             if old not in wanted:
                 del self._traces[old]
+        self._graded = {key: made for key, made in self._graded.items() if key[0] in self._traces}
 
     def forget(self) -> None:
         """Drop the unpatched runs kept for the next call."""
         self._traces.clear()
+        self._graded.clear()
 
     def baselines(
         self, prompts: Sequence[Sequence[int]], token_ids: Sequence[int], hooks: Sequence[Hook]
     ) -> list[list[float]]:
         """Log-probabilities of the ids after each unpatched prompt."""
         self.prepare(prompts, hooks)
-        with torch.inference_mode():
-            last = torch.stack([self._traces[tuple(tokens)].last() for tokens in prompts])
-            graded: list[list[float]] = self._path.head.logprobs(last, token_ids).double().tolist()
-        return graded
+        keys = [(tuple(tokens), tuple(token_ids)) for tokens in prompts]
+        if not all(key in self._graded for key in keys):
+            with torch.inference_mode():
+                last = torch.stack([self._traces[tokens].last() for tokens, _ in keys])
+                graded = self._path.head.logprobs(last, token_ids).double().tolist()
+            self._graded.update(zip(keys, graded, strict=True))
+        return [self._graded[key] for key in keys]
 
     def _trace(self, tokens: Sequence[int], hooks: Iterable[Hook]) -> Trace:
         self.prepare([tokens], list(hooks))
@@ -212,10 +219,7 @@ class TorchBackend:
         prompt, reader = self._begin(tokens, rows, token_ids)
         room = max(0, self._budget - self._held()) // self._source_bytes()
         cells = scoring.unsettled(prompt, rows, reader, min(max(room, 16), 4096))
-        trace = prompt.trace
-        with torch.inference_mode():
-            baseline = prompt.grade(trace.last()[None])
-        idle = scoring.settled(rows, cells, baseline)
+        idle = scoring.settled(rows, cells, self.baselines([tokens], token_ids, [])[0])
         if idle is not None:
             yield idle
         if cells:

@@ -1,7 +1,11 @@
-"""One patched run, scheduled: where its patches act and when its rows join the batch."""
+"""One patched run, scheduled: where its patches act and when its rows join the batch.
+
+There is one of these for every cell of a sweep, so they are plain tuples.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -11,8 +15,7 @@ from sonde.backends.torch.writes import Writes
 from sonde.schema import Hook, Site
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(NamedTuple):
     """One patch where it acts: `inside` a layer at a hook, or (None) on what enters the layer."""
 
     layer: int
@@ -22,8 +25,7 @@ class Placed:
     """Index of its values in the chunk's `Sources`."""
 
 
-@dataclass(frozen=True)
-class CellPlan:
+class CellPlan(NamedTuple):
     """One patched run: its patches, and when its suffix joins the packed batch."""
 
     row: int

@@ -5,11 +5,11 @@ parameter, has its decoder layers replaced by one that returns the rows it was g
 does after its layers is then done as the model does it.
 
 The vocabulary is wide and only a few log-probabilities and one normaliser are wanted, so it is
-visited a slice at a time, while a slice's logits are still in the cache.
+visited a slice at a time, while a slice's logits are still in the cache. On a CPU each thread takes
+slices of its own.
 """
 
-import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import torch
@@ -17,8 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from sonde.backends.torch.layout import find_layers
+from sonde.backends.torch.products import LaidOut, worth_it
 from sonde.backends.torch.rows import RowShape, pad_rows
+from sonde.backends.torch.shell import put, with_stand_ins
+from sonde.backends.torch.threads import each_by_one_thread
 
 CPU_SLICE: Final = 2048
 GPU_SLICE: Final = 65536
@@ -38,17 +40,20 @@ class Head:
         Its layers return a tensor, or a tuple of so many values.
         """
         on_cpu = model.device.type == "cpu"
+        self._on_cpu = on_cpu
         self._most = CPU_ROWS if on_cpu else GPU_ROWS
-        self._step = CPU_SLICE if on_cpu else GPU_SLICE
+        step = CPU_SLICE if on_cpu else GPU_SLICE
         self._multiple = min(shape.multiple, self._most)
         self._tuple_of = tuple_of
         unembedding = model.get_output_embeddings()
-        self._unembed = _SlicedLinear(unembedding)
-        self._vocabulary: int = unembedding.weight.shape[0]
+        size = unembedding.weight.shape[0]
+        self._parts = [slice(i, min(i + step, size)) for i in range(0, size, step)]
+        self._unembed = _SlicedLinear(unembedding, self._parts if worth_it(model) else [])
         self._given: Tensor | None = None
         self._plain: bool | None = None
         """Whether nothing follows the unembedding; then further slices need only that."""
-        self._shell = _without_layers(model, self._inject, unembedding, self._unembed)
+        self._shell = with_stand_ins(model, [self._inject])
+        put(self._shell, model, unembedding, self._unembed)
 
     def _inject(self, _hidden: Tensor, *_args: Any, **_kwargs: Any) -> object:
         assert self._given is not None
@@ -67,29 +72,37 @@ class Head:
 
     def distribution(self, final: Tensor) -> tuple[Tensor, Tensor]:
         """Residuals [n, width] -> all logits [n, vocabulary] and their normaliser [n]."""
-        parts = [logits for _, logits in self._slices(pad_rows(final, self._multiple))]
+        parts = self._each(pad_rows(final, self._multiple), lambda _, logits: logits)
         normaliser = _normaliser([torch.logsumexp(logits, -1) for logits in parts])
         return torch.cat(parts, -1)[: final.shape[0]], normaliser[: final.shape[0]]
 
     def _logprobs(self, final: Tensor, token_ids: Sequence[int]) -> Tensor:
         rows = pad_rows(final, self._multiple)
         chosen = rows.new_empty(rows.shape[0], len(token_ids), dtype=torch.float32)
-        normalisers = []
-        for start, logits in self._slices(rows):
-            normalisers.append(torch.logsumexp(logits, -1))
-            for column, token in enumerate(token_ids):
-                if start <= token < start + logits.shape[-1]:
-                    chosen[:, column] = logits[:, token - start]
-        return (chosen - _normaliser(normalisers)[:, None])[: final.shape[0]]
 
-    def _slices(self, rows: Tensor) -> Iterator[tuple[int, Tensor]]:
-        """Logits of the vocabulary in float32, a slice at a time, each with its first id."""
-        for start in range(0, self._vocabulary, self._step):
-            part = slice(start, min(start + self._step, self._vocabulary))
-            if start > 0 and self._plain:
-                yield start, self._unembed.again(part)[:, 0].float()
-            else:
-                yield start, self._by_the_model(rows, part).float()
+        def grade(part: slice, logits: Tensor) -> Tensor:
+            for column, token in enumerate(token_ids):
+                if part.start <= token < part.stop:
+                    chosen[:, column] = logits[:, token - part.start]
+            return torch.logsumexp(logits, -1)
+
+        normaliser = _normaliser(self._each(rows, grade))
+        return (chosen - normaliser[:, None])[: final.shape[0]]
+
+    def _each(self, rows: Tensor, make: Callable[[slice, Tensor], Tensor]) -> list[Tensor]:
+        """What `make` makes of the logits of each slice of the vocabulary, in float32."""
+        first, *others = self._parts
+        made = [make(first, self._by_the_model(rows, first).float())]
+        if not self._plain:
+            return made + [make(p, self._by_the_model(rows, p).float()) for p in others]
+
+        def further(part: slice) -> Tensor:
+            return make(part, self._unembed.again(part)[:, 0].float())
+
+        threads = torch.get_num_threads() if self._on_cpu else 1
+        if threads == 1 or not others:
+            return made + [further(part) for part in others]
+        return made + each_by_one_thread(further, others, threads)
 
     def _by_the_model(self, rows: Tensor, part: slice) -> Tensor:
         """Logits of a slice, by everything the model does after its layers."""
@@ -113,10 +126,11 @@ def _normaliser(parts: list[Tensor]) -> Tensor:
 class _SlicedLinear(nn.Module):
     """An unembedding that computes only part of the vocabulary, and remembers its input."""
 
-    def __init__(self, linear: nn.Module) -> None:
+    def __init__(self, linear: nn.Module, laid_out: Sequence[slice]) -> None:
         super().__init__()
         self._linear: Any = linear
         self.part = slice(None)
+        self._laid_out = {part.start: LaidOut(*self._map(part)) for part in laid_out}
 
     @property
     def weight(self) -> Tensor:
@@ -130,36 +144,11 @@ class _SlicedLinear(nn.Module):
 
     def again(self, part: slice) -> Tensor:
         """Another part of the vocabulary for the last input."""
+        if part.start in self._laid_out:
+            return self._laid_out[part.start](self._hidden)
+        return F.linear(self._hidden, *self._map(part))
+
+    def _map(self, part: slice) -> tuple[Tensor, Tensor | None]:
+        """Weight and bias of a part of the vocabulary."""
         bias = getattr(self._linear, "bias", None)
-        return F.linear(
-            self._hidden, self._linear.weight[part], None if bias is None else bias[part]
-        )
-
-
-def _without_layers(
-    model: PreTrainedModel, inject: Any, unembedding: nn.Module, replacement: nn.Module
-) -> nn.Module:
-    """A copy of `model`, sharing its parameters, with stand-ins for the layers and unembedding."""
-    layers = find_layers(model)
-    stand_in = copy.copy(layers[0])
-    stand_in._modules = {}
-    stand_in.forward = inject
-    root: nn.Module = copy.copy(model)
-    root._modules = dict(model._modules)
-    _replace(root, model, layers, nn.ModuleList([stand_in]))
-    _replace(root, model, unembedding, replacement)
-    return root
-
-
-def _replace(root: nn.Module, model: nn.Module, old: nn.Module, new: nn.Module) -> None:
-    """Put `new` where `old` is, copying the modules on the way so that `model` keeps `old`."""
-    *path, last = next(name for name, module in model.named_modules() if module is old).split(".")
-    parent = root
-    for name in path:
-        child = parent._modules[name]
-        assert child is not None
-        twin = copy.copy(child)
-        twin._modules = dict(child._modules)
-        parent._modules[name] = twin
-        parent = twin
-    parent._modules[last] = new
+        return self._linear.weight[part], None if bias is None else bias[part]

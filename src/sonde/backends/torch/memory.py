@@ -39,16 +39,21 @@ class PeakBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._live: dict[int, tuple[Any, int]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = {_key(t) for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)}
+        given = {_key(t) for t in tree_leaves((args, kwargs)) if _has_storage(t)}
         out = func(*args, **(kwargs or {}))
         for tensor in tree_leaves(out):
-            if isinstance(tensor, Tensor) and _key(tensor) not in given:
+            if _has_storage(tensor) and _key(tensor) not in given:
                 storage = tensor.untyped_storage()
                 reference: Any = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
                 self._live[_key(tensor)] = (reference, storage.nbytes())
         self._live = {k: held for k, held in self._live.items() if not held[0].expired()}
         self.peak = max(self.peak, sum(size for _, size in self._live.values()))
         return out
+
+
+def _has_storage(value: object) -> bool:
+    """Whether it is a tensor, and not a weight in a kernel's own order."""
+    return isinstance(value, Tensor) and not value.is_mkldnn
 
 
 def _key(tensor: Tensor) -> int:

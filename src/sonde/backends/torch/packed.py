@@ -14,6 +14,7 @@ such a cell is a single row, whose attention is the unpatched run's; its suffix 
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ from sonde.backends.torch.attention import (
     using,
 )
 from sonde.backends.torch.cells import CellPlan, Placed, Sources
-from sonde.backends.torch.layout import Layout, first_tensor
+from sonde.backends.torch.layout import LayerSites, Layout, first_tensor
 from sonde.backends.torch.rows import RowShape, index_tensor
 from sonde.backends.torch.segments import Segments
 from sonde.backends.torch.trace import LayerCall, Trace
@@ -36,6 +37,8 @@ from sonde.backends.torch.writes import Writes, applied
 from sonde.schema import Hook
 
 LayerFunction = Callable[..., object]
+Writing = Callable[[LayerSites, dict[Hook, Writes]], AbstractContextManager[None]]
+"""`applied`; or `due`, where the layers have ports already."""
 
 
 class PackedRun:
@@ -49,9 +52,10 @@ class PackedRun:
         sources: Sources,
         shape: RowShape,
         compiled: Sequence[LayerFunction] | None = None,
+        writing: Writing = applied,
     ) -> None:
         """`cells` come back in the order of `self.cells`."""
-        self._compiled, self._shape = compiled, shape
+        self._compiled, self._shape, self._writing = compiled, shape, writing
         self.cells = sorted(cells, key=lambda cell: (cell.joins, not cell.alone))
         self._layout, self._trace, self._sources = layout, trace, sources
         self._n_tokens, self._n_layers = len(trace.tokens), len(layout.sites)
@@ -93,8 +97,9 @@ class PackedRun:
         n_before, n_rows = self._segments.rows_of(before), self._segments.rows_of(n_cells)
         joined_alone, self._alone = self._alone, self._alone_by_layer[layer]
         entering = self._trace.residuals[layer]
-        width = entering.shape[-1]
-        rows = entering.new_zeros(self._shape.padded(n_rows + len(self._alone)), width)
+        n_given = n_rows + len(self._alone)
+        rows = entering.new_empty(self._shape.padded(n_given), entering.shape[-1])
+        rows[n_given:] = 0
         rows[:n_before] = out[:n_before]
         torch.index_select(
             entering, 0, self._segments.positions[n_before:n_rows], out=rows[n_before:n_rows]
@@ -222,7 +227,7 @@ class PackedRun:
         compiled = self._compiled is not None and not writes and not plan.only_keys
         run = self._compiled[layer] if compiled and self._compiled is not None else site.layer
         plan.layer = layer
-        with using(plan), applied(site, writes):
+        with using(plan), self._writing(site, writes):
             out = first_tensor(run(rows.unsqueeze(0), *call.args, **call.kwargs))
         assert out is not None
         return out.view(-1, out.shape[-1])

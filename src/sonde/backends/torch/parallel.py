@@ -5,44 +5,52 @@ operations per layer, and far longer when something else is running. Cells are i
 core takes a share of them through all layers by itself. A row's bits do not depend on the number of
 threads, nor on the rows beside it (see `rows`).
 
-Not for patches inside layers: those are made by hooks on modules that all threads share.
+Patches inside layers are made by hooks on modules that all threads share, so those are put there
+beforehand (see `writes`).
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor
 
 from sonde.backends.torch.cells import CellPlan
+from sonde.backends.torch.layout import LayerSites
 from sonde.backends.torch.scoring import Run
-from sonde.backends.torch.threads import one_thread_each as one_thread_each
+from sonde.backends.torch.threads import each_by_one_thread
+from sonde.backends.torch.writes import ports
 
 MIN_CELLS = 16
 """Fewer cells than this per thread are not worth splitting."""
 
 
 class SplitRun:
-    """Several runs, side by side."""
+    """Several runs side by side, or one by itself; all may write inside `layers`."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
+    def __init__(self, runs: Sequence[Run], layers: Sequence[LayerSites]) -> None:
         """Results come in the order of `self.cells`."""
-        self._runs = runs
+        self._runs, self._layers = runs, layers
         self.cells = [cell for run in runs for cell in run.cells]
+        patches = [patch for cell in self.cells for patch in cell.patches]
+        self._hooks = {patch.inside for patch in patches if patch.inside is not None}
 
     def final(self) -> Tensor:
         """The last position's residual after the last layer, per cell: [cells, width]."""
-        with one_thread_each(), ThreadPoolExecutor(len(self._runs)) as pool:
-            return torch.cat(list(pool.map(_final, self._runs)))
+        with ports(self._layers, self._hooks):
+            if len(self._runs) == 1:
+                return self._runs[0].final()
+            return torch.cat(each_by_one_thread(_final, self._runs, len(self._runs)))
 
 
-def split(cells: Sequence[CellPlan], start: Callable[[Sequence[CellPlan]], Run]) -> Run:
-    """The run of some cells, shared out over the threads torch may use where that is possible."""
+def split(
+    cells: Sequence[CellPlan],
+    start: Callable[[Sequence[CellPlan]], Run],
+    layers: Sequence[LayerSites] = (),
+) -> Run:
+    """The run of some cells, shared out over the threads torch may use where that pays."""
     threads = min(torch.get_num_threads(), len(cells) // MIN_CELLS)
-    inside = any(patch.inside is not None for cell in cells for patch in cell.patches)
-    if threads < 2 or inside:
-        return start(cells)
-    return SplitRun([start(hand) for hand in dealt(cells, threads)])
+    hands = dealt(cells, threads) if threads > 1 else [cells]
+    return SplitRun([start(hand) for hand in hands], layers)
 
 
 def dealt(cells: Sequence[CellPlan], hands: int) -> list[list[CellPlan]]:
@@ -62,5 +70,4 @@ def dealt(cells: Sequence[CellPlan], hands: int) -> list[list[CellPlan]]:
 
 
 def _final(run: Run) -> Tensor:
-    with torch.inference_mode():
-        return run.final()
+    return run.final()

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from sonde.backends.torch import attention, experts, packed, trace, whole
+from sonde.backends.torch import attention, experts, packed, products, trace, whole
 from sonde.backends.torch.cells import CellPlan, Sources
 from sonde.backends.torch.head import Head
 from sonde.backends.torch.layout import LayerSites, Layout, find_layers, find_layout
@@ -25,7 +25,9 @@ from sonde.backends.torch.parallel import split
 from sonde.backends.torch.rows import RowShape, padded, row_shape
 from sonde.backends.torch.scoring import Run
 from sonde.backends.torch.segments import whole_prompts
-from sonde.backends.torch.trace import Trace
+from sonde.backends.torch.shell import Calls
+from sonde.backends.torch.trace import Stepping, Trace
+from sonde.backends.torch.writes import applied, due
 from sonde.errors import EngineError
 from sonde.schema import Hook
 
@@ -50,7 +52,8 @@ class Path:
     layout: Layout
     head: Head
     shape: RowShape
-    compiled: tuple[packed.LayerFunction, ...] | None = None
+    stepping: Stepping | None = None
+    """The compiled layers, if there are any."""
     exact: bool = False
     token_layers_per_second: float = 1.0
 
@@ -63,7 +66,7 @@ class Path:
         """The unpatched runs of some prompts."""
         how: Callable[..., list[Trace]] = whole.record
         if self.name == "packed":
-            how = partial(trace.record, shape=self.shape)
+            how = partial(trace.record, shape=self.shape, stepping=self.stepping)
         wanted = list(hooks)
         apart = [[tokens] for tokens in prompts] if _length_matters(self.model) else [prompts]
         return [one for some in apart for one in how(self.model, self.layout, some, wanted)]
@@ -73,10 +76,14 @@ class Path:
         if self.name == "whole_sequence":
             return whole.WholeRun(self.layout, of, cells, sources)
 
-        def packed_run(some: Sequence[CellPlan]) -> Run:
-            return packed.PackedRun(self.layout, of, some, sources, self.shape, self.compiled)
+        ported = self.on_cpu  # compiled layers cannot be hooked
 
-        return split(cells, packed_run) if self.on_cpu else packed_run(cells)
+        def packed_run(some: Sequence[CellPlan]) -> Run:
+            compiled = None if self.stepping is None else self.stepping.layers
+            writing = due if ported else applied
+            return packed.PackedRun(self.layout, of, some, sources, self.shape, compiled, writing)
+
+        return split(cells, packed_run, self.layout.sites) if ported else packed_run(cells)
 
     @property
     def on_cpu(self) -> bool:
@@ -92,7 +99,8 @@ def choose_path(
     Compiling fuses what lies between the matrix products. It takes some seconds and pays on a GPU
     with a large model. Fixed rows give a GPU the same bits in any company, at about half the speed.
     """
-    shape = row_shape(model.device, fixed=fixed_rows)
+    laid_out = products.worth_it(model) and not compile_layers
+    shape = row_shape(model.device, fixed=fixed_rows, laid_out=laid_out)
     attention.register()
     experts.register()
     probe = _probe(model)
@@ -126,6 +134,8 @@ def _packed_path(
         raise attention.UnsupportedAttention("its attention cannot be replaced by name")
     if experts.uses_experts(model):
         model.set_experts_implementation(experts.NAME)
+    if products.worth_it(model) and not compile_layers:
+        products.lay_out(find_layers(model))
     layout = _watched_layout(model, probe)
     if layout.not_attention is not None:
         raise attention.UnsupportedAttention(f"{layout.not_attention} is not plain attention")
@@ -133,7 +143,8 @@ def _packed_path(
     _check_agreement(path, probe, expected)
     if compile_layers:
         functions = [torch.compile(layer, dynamic=True) for layer in path.layout.layers]
-        path = replace(path, compiled=tuple(functions))
+        path = replace(path, stepping=Stepping(Calls(model, layout.tuple_of).of, functions))
+        _check_agreement(path, probe, expected)
     return _proved(path, probe)
 
 

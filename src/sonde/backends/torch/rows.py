@@ -1,8 +1,9 @@
 """Padding that makes a row's bits independent of the rows beside it.
 
 A CPU matrix product picks its kernel by the number of rows, and kernels add in different orders:
-44 of 48 trials differed. With the count rounded up to a multiple of 16, none did. On a GPU only a
-fixed count does the same.
+44 of 48 trials differed. With the count rounded up to a multiple of 16, none did. Products whose
+weights are laid out beforehand (see `products`) have the same bits for any count above one, and so
+need less padding. On a GPU only a fixed count does the same.
 """
 
 from collections.abc import Sequence
@@ -37,16 +38,17 @@ class RowShape:
 
 
 CPU_ROWS: Final = RowShape(16, 2048)
+CPU_LAID_OUT_ROWS: Final = RowShape(4, 2048)
 CUDA_ROWS: Final = RowShape(128, 32768)
 """A multiple of the matrix product's tile, for speed. Bits depend on the batch."""
 CUDA_FIXED_ROWS: Final = RowShape(4096, 4096)
 """One shape for all batches: slower, and the same bits in any company."""
 
 
-def row_shape(device: torch.device, *, fixed: bool = False) -> RowShape:
-    """The shape of batches on a device; on a CPU any multiple of 16 gives the same bits."""
+def row_shape(device: torch.device, *, fixed: bool = False, laid_out: bool = False) -> RowShape:
+    """The shape of batches on a device, where products have their weights `laid_out` or not."""
     if device.type == "cpu":
-        return CPU_ROWS
+        return CPU_LAID_OUT_ROWS if laid_out else CPU_ROWS
     return CUDA_FIXED_ROWS if fixed else CUDA_ROWS
 
 

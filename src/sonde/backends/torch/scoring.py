@@ -165,10 +165,12 @@ def _renumbered(chunk: list[CellPlan], rows: Sequence[Row]) -> list[CellPlan]:
     return out
 
 
-def settled(rows: Sequence[Row], cells: Sequence[CellPlan], baseline: Tensor) -> Scores | None:
-    """The answer of all rows that need no work."""
+def settled(
+    rows: Sequence[Row], cells: Sequence[CellPlan], baseline: Sequence[float]
+) -> Scores | None:
+    """The answer of all rows that need no work: the baseline's log-probabilities."""
     busy = {cell.row for cell in cells}
     idle = tuple(i for i in range(len(rows)) if i not in busy)
     if not idle:
         return None
-    return Scores(idle, np.tile(baseline.double().cpu().numpy(), (len(idle), 1)), computed=0)
+    return Scores(idle, np.tile(np.array(baseline, dtype=np.float64), (len(idle), 1)), computed=0)

@@ -3,20 +3,30 @@
 A cell is one patched run. Its suffix, positions p … T−1, is a segment of consecutive packed rows.
 Cells are in order of the layer at which they enter, so the rows active at any layer are a prefix of
 the packing: everything here is computed once per chunk and sliced per layer.
+
+In a block of positions most cells have fewer queries than the block is long. Where the prompt is
+short, cells with about as many queries share a block of that size; the keys stay those of the whole
+block, so a query's arithmetic does not change.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sonde.backends.torch.attention import QueryBlock, Ragged
+from sonde.backends.torch.attention import Masks, QueryBlock, Ragged
 from sonde.backends.torch.rows import index_tensor
 
 Ints = NDArray[np.int64]
+QUERIES: Final = (4, 8)
+"""Numbers of queries that have blocks of their own on a CPU, besides the block's length. A product
+with fewer than four rows has other bits."""
+SHORT: Final = 2
+"""Blocks of a prompt up to which that pays: each further block of queries costs some operations."""
 
 
 class ByHead:
@@ -59,7 +69,10 @@ class Slots:
 class _Block:
     """One block's indices for all cells of the chunk, cells in order."""
 
-    index: int
+    first: int
+    """Position of the first query."""
+    size: int
+    n_keys: int
     cells: Ints
     queries: ByHead
     keys: ByHead
@@ -67,6 +80,7 @@ class _Block:
     rows: Tensor
     rows_before: Ints
     """How many rows of the block belong to its first n cells."""
+    masks: Masks = field(default_factory=dict)
 
 
 class Segments:
@@ -94,7 +108,8 @@ class Segments:
         cell = np.repeat(np.arange(len(self.first)), lengths)
         position = np.arange(self.n_rows) - self.offset[cell] + self.first[cell]
         self.positions = self._tensor(position)
-        self._blocks = [self._block(index) for index in range(-(-n_tokens // block))]
+        self._count = -(-n_tokens // block)
+        self._blocks = [b for index in range(self._count) for b in self._blocks_of(index)]
         if device.type == "cuda":
             self._key_rows = self._all_key_rows()
 
@@ -118,57 +133,82 @@ class Segments:
     def _slice(self, block: _Block, n: int) -> QueryBlock:
         n_rows = int(block.rows_before[n])
         return QueryBlock(
-            block.index,
-            self._size,
+            block.first,
+            block.size,
             n,
-            (block.index + 1) * self._size,
+            block.n_keys,
             lambda heads: block.queries.first(n, heads),
             lambda heads: block.keys.first(n, heads),
             lambda heads: block.slots.first(n_rows, heads),
             None if len(self._blocks) == 1 else block.rows[:n_rows],
             self._ragged(n, self.offset[: n + 1]) if len(self._blocks) == 1 else None,
+            block.masks,
         )
 
     def last_block(self, n_cells: int) -> QueryBlock:
         """Attention of the last position alone: packed row c is cell c's last query."""
-        block = self._blocks[-1]
-        slot = (self.n_tokens - 1) % self._size
+        on_cpu = self.device.type == "cpu"
+        size = min(QUERIES[0], self._size) if on_cpu else self._size
+        first = max(0, self.n_tokens - size) if on_cpu else (self._count - 1) * size
+        slot = self.n_tokens - 1 - first
         cells = torch.arange(n_cells, device=self.device)
         slots = torch.full_like(cells, slot)
-        queries = torch.zeros(n_cells, self._size, dtype=torch.int64, device=self.device)
+        queries = torch.zeros(n_cells, size, dtype=torch.int64, device=self.device)
         queries[:, slot] = cells
+        n_keys = self._count * self._size
+        keys = ByHead(self._tensor(self._keys(np.arange(n_cells), n_keys)))
         return QueryBlock(
-            block.index,
-            self._size,
+            first,
+            size,
             n_cells,
-            (block.index + 1) * self._size,
+            n_keys,
             lambda heads: ByHead(queries).first(n_cells, heads),
-            lambda heads: block.keys.first(n_cells, heads),
-            lambda heads: Slots(cells, slots, self._size).first(n_cells, heads),
+            lambda heads: keys.first(n_cells, heads),
+            lambda heads: Slots(cells, slots, size).first(n_cells, heads),
             None,
             self._ragged(n_cells, np.arange(n_cells + 1)),
         )
 
-    def _block(self, index: int) -> _Block:
-        size = self._size
-        positions = np.arange(index * size, (index + 1) * size)
-        keys = np.arange((index + 1) * size)
-        cells = np.flatnonzero(self.first <= min(positions[-1], self.n_tokens - 1))
+    def _blocks_of(self, index: int) -> list[_Block]:
+        """The queries at one block of positions: all together, or by how many a cell has."""
+        begin, end = index * self._size, min((index + 1) * self._size, self.n_tokens)
+        cells = np.flatnonzero(self.first < end)
+        if self.device.type != "cpu" or self._count > SHORT:
+            return [self._block(begin, self._size, index, cells)]
+        sizes = np.array([*[n for n in QUERIES if n < self._size], self._size])
+        needed = end - np.maximum(self.first[cells], begin)
+        kind = sizes[np.searchsorted(sizes, needed)]
+        return [
+            self._block(max(0, end - size), size, index, cells[kind == size])
+            for size in np.unique(kind).tolist()
+        ]
+
+    def _block(self, begin: int, size: int, index: int, cells: Ints) -> _Block:
+        """Queries of `cells` at positions from `begin` on, within the block of that index."""
+        positions, n_keys = np.arange(begin, begin + size), (index + 1) * self._size
         first, offset = self.first[cells, None], self.offset[cells, None]
-        has = (positions >= first) & (positions < self.n_tokens)
+        has = (positions >= np.maximum(first, index * self._size)) & (positions < self.n_tokens)
         query = np.where(has, offset + positions - first, 0)
-        own = (keys >= first) & (keys < self.n_tokens)
-        key = np.where(own, self._n_prefix + offset + keys - first, np.where(keys < first, keys, 0))
         cell, slot = np.nonzero(has)
         return _Block(
-            index,
+            begin,
+            size,
+            n_keys,
             cells,
             ByHead(self._tensor(query)),
-            ByHead(self._tensor(key)),
+            ByHead(self._tensor(self._keys(cells, n_keys))),
             Slots(self._tensor(cell), self._tensor(slot), size),
             self._tensor(query[cell, slot]),
             np.concatenate([[0], np.cumsum(has.sum(1))]),
         )
+
+    def _keys(self, cells: Ints, n_keys: int) -> Ints:
+        """Rows of [prefix ‖ packed rows] of the first keys of cells; row 0 beyond the prompt."""
+        keys = np.arange(n_keys)
+        first, offset = self.first[cells, None], self.offset[cells, None]
+        own = (keys >= first) & (keys < self.n_tokens)
+        shared = np.where(keys < first, keys, 0)
+        return np.where(own, self._n_prefix + offset + keys - first, shared)
 
     def _ragged(self, n_cells: int, queries: Ints) -> Ragged | None:
         """The first cells' suffixes for fused attention; `queries` are their ends."""
@@ -193,29 +233,52 @@ class Segments:
 def whole_prompts(
     sizes: Sequence[int], blocks: Sequence[int], device: torch.device
 ) -> list[QueryBlock]:
-    """The blocks of prompts laid end to end, none with a prefix; sizes are whole blocks."""
-    out, start = [], 0
-    for size, block in zip(sizes, blocks, strict=True):
-        out += [_whole_block(start, index, block, device) for index in range(size // block)]
-        start += size
-    return out
+    """The blocks of prompts laid end to end, none with a prefix; on a GPU one block a prompt."""
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    if device.type == "cuda":
+        return [_whole_prompt(start, n, device) for start, n in zip(starts, sizes, strict=True)]
+    size, longest = blocks[0], max(sizes)
+    return [_joint_block(starts, sizes, size, begin) for begin in range(0, longest, size)]
 
 
-def _whole_block(start: int, index: int, size: int, device: torch.device) -> QueryBlock:
-    """Block `index` of a prompt whose first row is `start`."""
-    rows = start + torch.arange(index * size, (index + 1) * size, device=device)
-    keys = start + torch.arange((index + 1) * size, device=device)
-    slots = Slots(torch.zeros_like(rows), rows - start - index * size, size)
-    ends = torch.tensor([0, size], dtype=torch.int32).to(device, non_blocking=True)
-    ragged = Ragged(rows, ends, ends, start, size, size) if device.type == "cuda" else None
+def _joint_block(starts: Sequence[int], sizes: Sequence[int], size: int, begin: int) -> QueryBlock:
+    """The queries from position `begin` on of all prompts that are so long."""
+    prompts = [(start, n) for start, n in zip(starts, sizes, strict=True) if n > begin]
+    first = np.array([start for start, _ in prompts])[:, None]
+    length = np.array([n for _, n in prompts])[:, None]
+    positions, keys = np.arange(begin, begin + size), np.arange(begin + size)
+    has = positions < length
+    query = np.where(has, first + positions, first)
+    cell, slot = (torch.from_numpy(index) for index in np.nonzero(has))
+    by_query = ByHead(torch.from_numpy(query))
+    by_key = ByHead(torch.from_numpy(np.where(keys < length, first + keys, first)))
+    slots = Slots(cell, slot, size)
     return QueryBlock(
-        index,
+        begin,
+        size,
+        len(prompts),
+        begin + size,
+        lambda heads: by_query.first(len(prompts), heads),
+        lambda heads: by_key.first(len(prompts), heads),
+        lambda heads: slots.first(len(cell), heads),
+        torch.from_numpy(query[has]),
+    )
+
+
+def _whole_prompt(start: int, size: int, device: torch.device) -> QueryBlock:
+    """All queries of a prompt whose first row is `start`, for fused attention."""
+    rows = start + torch.arange(size, device=device)
+    slots = Slots(torch.zeros_like(rows), rows - start, size)
+    ends = torch.tensor([0, size], dtype=torch.int32).to(device, non_blocking=True)
+    by_row = ByHead(rows[None])
+    return QueryBlock(
+        0,
         size,
         1,
-        len(keys),
-        lambda heads: ByHead(rows[None]).first(1, heads),
-        lambda heads: ByHead(keys[None]).first(1, heads),
+        size,
+        lambda heads: by_row.first(1, heads),
+        lambda heads: by_row.first(1, heads),
         lambda heads: slots.first(size, heads),
         rows,
-        ragged,
+        Ragged(rows, ends, ends, start, size, size),
     )

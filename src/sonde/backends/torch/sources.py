@@ -10,6 +10,7 @@ from torch import Tensor
 
 from sonde.backends.base import FromRun, FromVector, Patch
 from sonde.backends.torch.cells import Sources
+from sonde.backends.torch.rows import index_tensor
 from sonde.backends.torch.trace import Trace
 from sonde.backends.torch.writes import blend
 from sonde.errors import BadVectors, UnknownSourceRun
@@ -86,22 +87,27 @@ def _gather_run(
         if isinstance(patch.source, FromRun)
         for position in patch.source.positions
     ]
-    where, layer, position, count = torch.tensor(index).T.to(values.device)
+    columns = np.array(index, dtype=np.int64).T
+    where, layer, position, count = index_tensor(np.ascontiguousarray(columns), values.device)
     taken = held.activations[hook].to(values.device)[layer, position]
-    if bool((count == 1).all()):
+    if (columns[3] == 1).all():
         values.index_copy_(0, where, taken.to(values.dtype))
         return
     total = torch.zeros(values.shape, device=values.device)
     total.index_add_(0, where, taken.float() / count[:, None])
-    chosen = torch.tensor(rows, device=values.device)
+    chosen = index_tensor(rows, values.device)
     values.index_copy_(0, chosen, total.index_select(0, chosen).to(values.dtype))
 
 
 def _weights(patches: Sequence[Patch], like: Tensor) -> Tensor | None:
     """Alpha · mask of each patch; None when every patch replaces outright."""
-    alphas = torch.tensor([patch.alpha for patch in patches], device=like.device)[:, None]
-    if all(patch.mask is None for patch in patches):
-        return None if bool((alphas == 1).all()) else alphas
+    plain = all(patch.mask is None for patch in patches)
+    if plain and all(patch.alpha == 1 for patch in patches):
+        return None
+    alphas = torch.tensor([patch.alpha for patch in patches])[:, None]
+    alphas = alphas.to(like.device, non_blocking=True)
+    if plain:
+        return alphas
     ones = np.ones(like.shape[-1], dtype=np.float32)
     masks = np.stack([ones if p.mask is None else _vector(p.mask, like.shape[-1]) for p in patches])
     return alphas * torch.from_numpy(masks).to(like.device)
@@ -118,8 +124,8 @@ def changes_nothing(patches: Sequence[Patch], sources: Sources, trace: Trace) ->
     current = torch.empty_like(sources.values)
     for hook in {patch.hook for patch in patches}:
         rows = [i for i, patch in enumerate(patches) if patch.hook == hook]
-        at = torch.tensor([(i, patches[i].layer, patches[i].position) for i in rows]).T
-        where, layer, position = at.to(current.device)
+        at = np.array([(i, patches[i].layer, patches[i].position) for i in rows]).T
+        where, layer, position = index_tensor(np.ascontiguousarray(at), current.device)
         current.index_copy_(0, where, trace.at(hook)[layer, position])
     if sources.weight is None:
         written = sources.values

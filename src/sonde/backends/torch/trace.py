@@ -1,9 +1,9 @@
 """One run of one prompt, with everything a patched run may reuse.
 
-A prompt is run by the model's own forward pass, its length rounded up to whole blocks: tokens that
-come after the prompt cannot influence it, and whole blocks give every row the bits it will have in
-any packed batch. Several prompts are run side by side: a short forward pass spends its time reading
-weights, and reads them once for all.
+A prompt is run by the model's own forward pass, its length rounded up to whole groups of rows:
+tokens that come after the prompt cannot influence it, and whole groups give every row the bits it
+will have in any packed batch. Several prompts are run side by side: a short forward pass spends
+its time reading weights, and reads them once for all.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -55,7 +55,7 @@ class Trace:
     """Attention outputs per layer, [T, heads * width], when in-layer hooks were asked for."""
     calls: list[LayerCall]
     n_rows: int
-    """T rounded up to whole blocks: the length of what `calls` hold per position."""
+    """T rounded up to whole groups of rows: the length of what `calls` hold per position."""
 
     def at(self, hook: Hook) -> Tensor:
         """The activations at a hook: [L, T, width]."""
@@ -74,6 +74,29 @@ class Trace:
         return sum(t.numel() * t.element_size() for t in tensors)
 
 
+@dataclass(frozen=True)
+class Stepping:
+    """Compiled layers, which are called one by one: they cannot be watched from outside."""
+
+    calls: Callable[[Tensor, Tensor], tuple[Tensor, list[LayerCall]]]
+    """Token ids and positions -> what enters the first layer, and what each is called with."""
+    layers: Sequence[Callable[..., object]]
+
+    def run(
+        self, ids: Tensor, positions: Tensor, plan: Plan, edges: list[Tensor]
+    ) -> list[LayerCall]:
+        """Note what enters each layer and leaves the last."""
+        rows, calls = self.calls(ids, positions)
+        for index, (layer, call) in enumerate(zip(self.layers, calls, strict=True)):
+            edges.append(rows.view(-1, rows.shape[-1]))
+            plan.layer = index
+            out = first_tensor(layer(rows, *call.args, **call.kwargs))
+            assert out is not None
+            rows = out
+        edges.append(rows.view(-1, rows.shape[-1]))
+        return calls
+
+
 class _Done(Exception):
     """Raised after the last layer: what follows it is not wanted here."""
 
@@ -84,12 +107,18 @@ def record(
     prompts: Sequence[Sequence[int]],
     hooks: Iterable[Hook],
     shape: RowShape,
+    stepping: Stepping | None = None,
 ) -> list[Trace]:
-    """Run prompts once, side by side, and keep what later runs may reuse of each."""
+    """Run prompts once, side by side, and keep what later runs may reuse of each.
+
+    In-layer hooks are watched in the model's own forward pass, whatever the `stepping`.
+    """
     device = model.device
     inside = [hook for hook in INSIDE if hook in set(hooks)]
     blocks = [block_size(device, len(tokens)) for tokens in prompts]
-    sizes = [padded(len(t), block) for t, block in zip(prompts, blocks, strict=True)]
+    on_cpu = device.type == "cpu"
+    groups = [min(block, shape.multiple) if on_cpu else block for block in blocks]
+    sizes = [padded(len(t), group) for t, group in zip(prompts, groups, strict=True)]
     n_rows = shape.padded(sum(sizes))
     plan = Plan(
         layout.layer_of(), whole_prompts(sizes, blocks, device), n_rows, None,
@@ -100,12 +129,15 @@ def record(
     kept: dict[Hook, list[Tensor]] = {hook: [] for hook in inside}
     ids, positions = _laid_out(prompts, sizes, n_rows, device)
     with ExitStack() as stack, using(plan), torch.inference_mode():
-        watch(stack, layout, edges, calls, kept)
-        finish(
-            lambda: model(input_ids=ids, position_ids=positions, use_cache=False),
-            kept,
-            len(layout.sites),
-        )
+        if stepping is not None and not inside:
+            calls = stepping.run(ids, positions, plan, edges)
+        else:
+            watch(stack, layout, edges, calls, kept)
+            finish(
+                lambda: model(input_ids=ids, position_ids=positions, use_cache=False),
+                kept,
+                len(layout.sites),
+            )
         starts = [sum(sizes[:i]) for i in range(len(sizes))]
         return [
             _cut(tokens, start, size, edges, calls, kept, plan)

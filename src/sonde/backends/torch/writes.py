@@ -1,17 +1,24 @@
 """Patches as rows to overwrite: `out = (1 - w)·h + w·source`, with w = alpha · mask.
 
 Every write counts what it wrote. A patch whose rows were not written is an error, never a number.
+
+Writes inside a layer are made by hooks on its modules. Threads that share a model share its modules
+too, and must not add and remove hooks beside one another: `ports` puts them there for all threads
+beforehand, and each thread says by `due` what they are to write in its own next call.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from sonde.backends.torch.layout import LayerSites, first_tensor, received_tensor
+from sonde.backends.torch.trace import INSIDE
 from sonde.errors import HookNeverFired
 from sonde.schema import Hook
 
@@ -42,22 +49,63 @@ def blend(current: Tensor, source: Tensor, weight: Tensor) -> Tensor:
     return torch.where(weight == 1, source.float(), exact).to(current.dtype)
 
 
+@dataclass
+class _Due:
+    """What one call of a layer is to write, and how many rows it has written."""
+
+    writes: dict[Hook, Writes]
+    written: dict[Hook, int] = field(default_factory=dict)
+
+    def make(self, hook: Hook, target: Tensor) -> None:
+        """Write to `target` [rows, width]."""
+        made = self.writes[hook].apply(target)
+        self.written[hook] = self.written.get(hook, 0) + made
+
+    def check(self) -> None:
+        """Everything was written, once."""
+        for hook, wanted in self.writes.items():
+            if self.written.get(hook, 0) != len(wanted.rows):
+                raise HookNeverFired(
+                    f"{self.written.get(hook, 0)} of {len(wanted.rows)} patches at {hook} were "
+                    "applied; the layer did not run the module this hook acts on"
+                )
+
+
+_due: ContextVar[Mapping[int, _Due]] = ContextVar("sonde_due", default=MappingProxyType({}))
+"""By the layer's id."""
+
+
 @contextmanager
 def applied(sites: LayerSites, writes: dict[Hook, Writes]) -> Iterator[None]:
     """Inside the block, a call of the layer makes these writes: all of them, or it raises."""
-    written: dict[Hook, int] = {}
-    with ExitStack() as stack:
-        for hook in ("post_attn", "mlp_in", "mlp_out"):  # the order in which a layer reaches them
-            if hook in writes:
-                handle = _register(sites, hook, writes[hook], written)
-                stack.callback(handle.remove)
+    with ports([sites], writes), due(sites, writes):
         yield
-    for hook, wanted in writes.items():
-        if written.get(hook, 0) != len(wanted.rows):
-            raise HookNeverFired(
-                f"{written.get(hook, 0)} of {len(wanted.rows)} patches at {hook} were applied; "
-                "the layer did not run the module this hook acts on"
-            )
+
+
+@contextmanager
+def ports(layers: Sequence[LayerSites], hooks: Collection[Hook]) -> Iterator[None]:
+    """Inside the block, calls of these layers make the writes at `hooks` that are due."""
+    with ExitStack() as stack:
+        for sites in layers:
+            for hook in INSIDE:  # in the order in which a layer reaches them
+                if hook in hooks:
+                    stack.callback(_register(sites, hook).remove)
+        yield
+
+
+@contextmanager
+def due(sites: LayerSites, writes: dict[Hook, Writes]) -> Iterator[None]:
+    """Inside the block, this thread's call of a layer with ports makes these writes, or raises."""
+    if not writes:
+        yield
+        return
+    call = _Due(writes)
+    token = _due.set({**_due.get(), id(sites.layer): call})
+    try:
+        yield
+    finally:
+        _due.reset(token)
+    call.check()
 
 
 @contextmanager
@@ -80,19 +128,25 @@ def write_entering(layer: nn.Module, writes: Writes) -> Iterator[None]:
         raise HookNeverFired(f"{written} of {len(writes.rows)} patches entering a layer were made")
 
 
-def _register(sites: LayerSites, hook: Hook, writes: Writes, written: dict[Hook, int]) -> Any:
+def _register(sites: LayerSites, hook: Hook) -> Any:
     def before(_module: nn.Module, args: Any, kwargs: Any) -> Any:
+        call = _due.get().get(id(sites.layer))
+        if call is None or hook not in call.writes:
+            return None
         given = received_tensor(args, kwargs)
         assert given is not None
         if hook == "mlp_in":  # the residual may be this very tensor: write to a copy
             given = given.clone()
-        written[hook] = written.get(hook, 0) + writes.apply(given.view(-1, given.shape[-1]))
+        call.make(hook, given.view(-1, given.shape[-1]))
         return _with_tensor(args, kwargs, given)
 
     def after(_module: nn.Module, _args: Any, output: object) -> None:
+        call = _due.get().get(id(sites.layer))
+        if call is None or hook not in call.writes:
+            return
         given = first_tensor(output)
         assert given is not None
-        written[hook] = written.get(hook, 0) + writes.apply(given.view(-1, given.shape[-1]))
+        call.make(hook, given.view(-1, given.shape[-1]))
 
     if hook == "mlp_out":
         return _module(sites.mlp_out, hook).register_forward_hook(after)
