@@ -1,10 +1,10 @@
 """Identities that hold for any backend over any weights.
 
-Subclass `BackendIdentities` in a test module, give it a `backend` fixture, and pytest runs all of
-it. Where a backend's bits depend on the batch, `tolerance` says by how much.
+Subclass `BackendIdentities` in a test module, give it the fixtures `backend` and `within`, and
+pytest runs all of it. Where a backend's bits depend on the batch, `tolerance` says by how much.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -12,8 +12,10 @@ import pytest
 from sonde.backends.base import Backend, FromRun, FromVector, GenerateRequest, Patch, Row
 from sonde.errors import (
     BadRequest,
+    HookNeverFired,
     LayerOutOfRange,
     PositionOutOfRange,
+    RequestTooLarge,
     SourceRunDropped,
     UnknownHook,
     UnknownSourceRun,
@@ -75,6 +77,11 @@ class BackendIdentities:
         raise NotImplementedError("give the backend under test")
 
     @pytest.fixture
+    def within(self) -> Callable[[int], Backend]:
+        """Makes a backend with room for so many bytes of source runs."""
+        raise NotImplementedError("give a backend with a smaller store")
+
+    @pytest.fixture
     def prompts(self, backend: Backend) -> Prompts:
         return Prompts(backend)
 
@@ -108,6 +115,14 @@ class BackendIdentities:
         assert self.same(found, found[0])
         assert np.isfinite(found).all()
         assert (found < 0).all()
+
+    def test_baselines_of_several_prompts_are_what_each_scores_alone(
+        self, prompts: Prompts
+    ) -> None:
+        both = [prompts.corrupt, prompts.clean]
+        found = prompts.backend.baselines(both, prompts.ids, prompts.model.hooks)
+        alone = [prompts.score(tokens, [Row()])[0] for tokens in both]
+        assert self.same(np.array(found), np.array(alone))
 
     def test_a_run_patched_with_itself_is_the_baseline(self, prompts: Prompts) -> None:
         own = prompts.capture("own", prompts.corrupt)
@@ -212,6 +227,38 @@ class BackendIdentities:
         assert not backend.drop("run", old)
         assert backend.drop("run", new)
 
+    def test_a_full_store_gives_up_the_oldest_run_that_nobody_leases(
+        self, prompts: Prompts, within: Callable[[int], Backend]
+    ) -> None:
+        hook, tokens = prompts.model.hooks[0], prompts.corrupt
+
+        def keep(backend: Backend, run: str, positions: int = 1) -> int:
+            return backend.capture(run, tokens, [hook], [0], range(positions)).bytes
+
+        room = 2 * keep(prompts.backend, "measured")
+        backend = within(room)
+        keep(backend, "first")
+        keep(backend, "second")
+        assert backend.lease("first", "me")
+        keep(backend, "third")
+        assert sorted(backend.manifests()) == ["first", "third"]
+        with pytest.raises(RequestTooLarge):
+            keep(backend, "huge", positions=3)
+        assert sorted(backend.manifests()) == ["first", "third"]
+        assert sum(run.bytes for run in backend.manifests().values()) <= room
+        with pytest.raises(UnknownSourceRun, match="'second'"):
+            list(backend.score(tokens, [Row((Patch(hook, 0, 0, FromRun("second", (0,))),))], [1]))
+
+    def test_giving_a_run_up_waits_for_whoever_leases_it(self, prompts: Prompts) -> None:
+        backend, hook = prompts.backend, prompts.model.hooks[0]
+        made = backend.capture("run", prompts.clean, [hook], [0], [0]).generation
+        backend.lease("run", "another sweep")
+        backend.drop("run", made)
+        row = Row((Patch(hook, 0, 0, FromRun("run", (0,), made)),), computed=True)
+        assert np.isfinite(prompts.score(prompts.corrupt, [row])).all()
+        backend.release("run", "another sweep")
+        assert "run" not in backend.manifests()
+
     def test_an_unknown_run_is_an_error(self, prompts: Prompts) -> None:
         patch = Patch(prompts.model.hooks[0], 0, 0, FromRun("nowhere", (0,)))
         with pytest.raises(UnknownSourceRun, match="patch source not found.*'nowhere'"):
@@ -272,3 +319,44 @@ class BackendIdentities:
         made = list(prompts.backend.generate(request))[0]
         expected = prompts.score(prompts.corrupt, [Row((patch,))])[0]
         assert self.same(np.array([made.logprobs[i] for i in prompts.ids]), expected)
+
+    def test_a_patch_at_a_generated_position_is_one_at_the_end_of_a_longer_prompt(
+        self, prompts: Prompts
+    ) -> None:
+        n, ids = len(prompts.corrupt), tuple(prompts.ids)
+        values = np.random.default_rng(1).normal(size=prompts.model.width).astype(np.float32)
+        patch = Patch("post_block", 0, n, FromVector(values))
+        request = GenerateRequest(tuple(prompts.corrupt), 2, (patch,), logprob_ids=ids)
+        first, second = prompts.backend.generate(request)
+        expected = prompts.score([*prompts.corrupt, first.token], [Row((patch,))])[0]
+        found = np.array([second.logprobs[i] for i in ids])
+        assert np.abs(found - expected).max() <= max(1e-4, self.tolerance)
+        unpatched = prompts.score([*prompts.corrupt, first.token], [Row()])[0]
+        assert np.abs(found - unpatched).max() > max(1e-3, 10 * self.tolerance)
+
+    def test_a_patch_that_a_completion_never_reaches_is_an_error(self, prompts: Prompts) -> None:
+        zeros = FromVector(np.zeros(prompts.model.width, dtype=np.float32))
+        patch = Patch("post_block", 0, len(prompts.corrupt) + 1, zeros)
+        plain = GenerateRequest(tuple(prompts.corrupt), 1)
+        (made,) = prompts.backend.generate(plain)
+        stopped = GenerateRequest(
+            tuple(prompts.corrupt), 4, (patch,), stop_ids=frozenset([made.token])
+        )
+        with pytest.raises(HookNeverFired, match=f"position {len(prompts.corrupt) + 1}"):
+            list(prompts.backend.generate(stopped))
+
+    def test_a_seed_gives_one_completion_and_its_log_probabilities_are_of_temperature_1(
+        self, prompts: Prompts
+    ) -> None:
+        request = GenerateRequest(tuple(prompts.corrupt), 6, temperature=2.0, seed=7)
+        first, again = (list(prompts.backend.generate(request)) for _ in range(2))
+        assert [made.token for made in first] == [made.token for made in again]
+        told = prompts.backend.baselines([prompts.corrupt], [first[0].token], [])[0][0]
+        assert abs(first[0].logprob - told) <= max(1e-4, self.tolerance)
+
+    def test_a_completion_can_be_left(self, prompts: Prompts) -> None:
+        request = GenerateRequest(tuple(prompts.corrupt), 20)
+        work = prompts.backend.generate(request)
+        first = next(work)
+        work.close()  # type: ignore[attr-defined]
+        assert next(prompts.backend.generate(request)).token == first.token

@@ -1,0 +1,150 @@
+"""Drives one vLLM engine from whichever thread has the turn.
+
+Requests of several jobs are in the engine at once and advance together: whoever takes a step moves
+everybody on, and outputs wait here until the job that they belong to has its turn. So a completion
+shares its steps with the cells of a sweep.
+
+vLLM's engine is not made for two threads: one lock, held for a step or a call. News for the ranks
+that may come from any thread (a run was dropped) is put down without waiting, and delivered before
+the next step, at once when nobody is driving.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any
+
+from sonde.backends.vllm.spec import ARGUMENT, RequestSpec
+from sonde.errors import EngineError, EngineLost
+
+News = tuple[str, tuple[Any, ...]]
+FAILED = {"abort", "error"}
+
+
+class Driver:
+    """One engine, its lock, and the outputs nobody has taken yet."""
+
+    def __init__(self, engine: Any, *, salted: bool = False) -> None:
+        """`salted` keeps patched requests out of the prefix cache altogether."""
+        self._engine = engine
+        self._salted = salted
+        self._lock = RLock()
+        self._outputs: dict[str, list[Any]] = defaultdict(list)
+        self._live: set[str] = set()
+        self._news: deque[News] = deque()
+        self._stopped: str | None = None
+
+    @property
+    def config(self) -> Any:
+        """The configuration that vLLM runs with."""
+        return self._engine.vllm_config
+
+    def check_alive(self) -> None:
+        """Raise when the engine has stopped, now or earlier."""
+        resources = getattr(self._engine.engine_core, "resources", None)
+        if self._stopped is None and getattr(resources, "engine_dead", False):
+            self._stopped = "one of its processes ended"
+        if self._stopped is not None:
+            raise EngineLost(self._stopped)
+
+    def submit(
+        self, spec: RequestSpec | None, uid: str, tokens: Sequence[int], params: Any
+    ) -> None:
+        """Queue a request; `params` are vLLM's sampling parameters."""
+        prompt: dict[str, Any] = {"prompt_token_ids": list(tokens)}
+        if spec is not None:
+            params.extra_args = {ARGUMENT: spec.to_plain()}
+            if self._salted and spec.patches:
+                prompt["cache_salt"] = uid
+        with self._driving():
+            self._engine.add_request(uid, prompt, params)
+            self._live.add(uid)
+
+    def take(self, uid: str) -> list[Any]:
+        """What a request has given since it was last asked; an ended one is then forgotten."""
+        with self._lock:
+            outputs = self._outputs.pop(uid, [])
+            if outputs and outputs[-1].finished:
+                self._live.discard(uid)
+        for output in outputs:
+            reason = output.outputs[0].finish_reason
+            if reason in FAILED:
+                raise EngineError(f"vLLM ended a request with {reason!r}; its log says more")
+        return outputs
+
+    def advance(self) -> None:
+        """One step for everybody."""
+        with self._driving():
+            if not self._engine.has_unfinished_requests():
+                raise EngineError("a request is lost: vLLM has no unfinished one to work on")
+            with self._failing():
+                outputs = self._engine.step()
+            for output in outputs:
+                if output.request_id in self._live:
+                    self._outputs[output.request_id].append(output)
+
+    def abort(self, uids: Iterable[str]) -> None:
+        """Stop requests that nobody waits for, and forget them on all ranks."""
+        with self._lock:
+            gone = [uid for uid in uids if uid in self._live]
+            self._live.difference_update(gone)
+            for uid in gone:
+                self._outputs.pop(uid, None)
+            if not gone or self._stopped is not None:
+                return
+            with self._driving():
+                self._engine.abort_request(gone)
+            self.tell("sonde_report", gone)
+
+    def call(self, method: str, *args: Any) -> list[Any]:
+        """Call a method on all ranks now. -> one reply a rank."""
+        with self._driving():
+            with self._failing():
+                replies: list[Any] = self._engine.collective_rpc(method, args=args)
+            return replies
+
+    def tell(self, method: str, *args: Any) -> None:
+        """Call a method on all ranks soon, from any thread, without waiting for the engine."""
+        self._news.append((method, args))
+        if self._stopped is None and self._lock.acquire(blocking=False):
+            try:
+                self._deliver()
+            finally:
+                self._lock.release()
+
+    def close(self) -> None:
+        """End the engine and its processes."""
+        with self._lock:
+            self._stopped = self._stopped or "it was closed"
+            self._engine.engine_core.shutdown()
+
+    @contextmanager
+    def _driving(self) -> Iterator[None]:
+        """Alone with the engine, its ranks up to date."""
+        with self._lock:
+            self.check_alive()
+            self._deliver()
+            yield
+
+    def _deliver(self) -> None:
+        while self._news:
+            method, args = self._news.popleft()
+            with self._failing():
+                self._engine.collective_rpc(method, args=args)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """An engine whose step or call failed is in no known state: it is done for."""
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        fine = False
+        try:
+            yield
+            fine = True
+        except (EngineDeadError, RuntimeError, OSError, TimeoutError) as error:
+            self._stopped = f"{type(error).__name__}: {error}"[:500]
+            self.check_alive()
+        finally:
+            if not fine and self._stopped is None:
+                self._stopped = "a step of it failed"

@@ -1,0 +1,70 @@
+"""Many ranks, one answer."""
+
+from typing import Any
+
+import pytest
+
+from sonde.backends.vllm.collective import (
+    all_weights,
+    first_found,
+    united_keys,
+    united_manifests,
+    united_outcome,
+)
+from sonde.errors import EngineError
+
+
+def reply(stage: int, share: int, written: list[int], captured: int = 0) -> dict[str, Any]:
+    report = {"written": written, "captured": captured, "missing": []}
+    return {"stage": stage, "share": share, "weights": f"{stage}{share}", "requests": {"u": report}}
+
+
+def test_stages_add_up() -> None:
+    outcome = united_outcome([reply(0, 0, [0, 2], 5), reply(1, 0, [1], 7)], "u")
+    assert outcome.written == {0, 1, 2}
+    assert outcome.captured == 12
+
+
+def test_a_write_that_one_share_missed_was_not_made() -> None:
+    outcome = united_outcome([reply(0, 0, [0, 1], 4), reply(0, 1, [0], 3)], "u")
+    assert outcome.written == {0}
+    assert outcome.captured == 3
+
+
+def test_every_share_needs_all_of_its_stages() -> None:
+    ranks = [reply(0, 0, [0]), reply(1, 0, [1]), reply(0, 1, [0]), reply(1, 1, [])]
+    assert united_outcome(ranks, "u").written == {0}
+
+
+def test_what_any_rank_missed_is_missing() -> None:
+    missed = reply(1, 0, [])
+    missed["requests"]["u"]["missing"] = ["run@1"]
+    assert united_outcome([reply(0, 0, []), missed], "u").missing == ("run@1",)
+
+
+def test_a_rank_that_never_saw_the_request_makes_its_result_worthless() -> None:
+    blind = {"stage": 1, "share": 0, "requests": {}}
+    with pytest.raises(EngineError, match="stage 1, share 0"):
+        united_outcome([reply(0, 0, []), blind], "u")
+
+
+def test_a_run_exists_if_any_rank_holds_a_part_of_it() -> None:
+    def part(layers: list[int], leased: bool = False) -> dict[str, Any]:
+        return {
+            "hooks": ["mlp_in"], "layers": layers, "positions": [0, 1], "bytes": 8, "leased": leased
+        }  # fmt: skip
+
+    whole = united_manifests([{"a": part([0, 1])}, {"a": part([2], True), "b": part([2])}, {}])
+    assert whole["a"] == {**part([0, 1, 2], True), "bytes": 16}
+    assert whole["b"]["layers"] == [2]
+    assert united_manifests([{}, {}]) == {}
+
+
+def test_keys_are_united_and_the_owner_answers() -> None:
+    assert united_keys([["a"], [], ["a", "b"]]) == {"a", "b"}
+    assert first_found([None, b"x"]) == b"x"
+    assert first_found([None, None]) is None
+
+
+def test_weights_are_in_the_order_of_the_ranks_whoever_answers_first() -> None:
+    assert all_weights([reply(1, 0, []), reply(0, 1, []), reply(0, 0, [])]) == ["00", "01", "10"]

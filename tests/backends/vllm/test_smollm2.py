@@ -1,0 +1,80 @@
+"""The default model on vLLM: all cells of a grid beside the torch backend, and exact bits."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from sonde.backends.base import Backend, FromRun, Patch, Row
+from sonde.backends.torch.backend import TorchBackend
+from sonde.backends.torch.loading.load import load_model
+from sonde.backends.vllm.backend import VllmBackend
+from sonde.schema import HOOKS, Hook
+from tests.backends.suite import CLEAN, CORRUPT
+from tests.backends.vllm.tiny import on_vllm
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+
+OPTIONS = {"max_model_len": 256, "max_num_seqs": 128}
+
+
+@pytest.fixture(scope="module", params=["float32", "bfloat16"])
+def backend(request: pytest.FixtureRequest) -> Iterator[VllmBackend]:
+    with closing(on_vllm("smollm2", dtype=request.param, options=OPTIONS)) as engine:
+        yield engine
+
+
+def scored(backend: Backend, tokens: Sequence[int], rows: Sequence[Row]) -> np.ndarray:
+    ids = [backend.tokenize(text, special=False)[0] for text in (" Paris", " Rome")]
+    out = np.full((len(rows), 2), np.nan)
+    for part in backend.score(tokens, rows, ids):
+        out[list(part.rows)] = part.logprobs
+    return out
+
+
+def grid(backend: Backend, hook: Hook) -> np.ndarray:
+    """30 layers at 9 positions."""
+    clean, corrupt = backend.tokenize(CLEAN), backend.tokenize(CORRUPT)
+    layers, positions = range(backend.describe().n_layers), range(len(corrupt))
+    backend.capture("clean", clean, [hook], layers, positions)
+    rows = [
+        Row((Patch(hook, layer, p, FromRun("clean", (p,))),)) for layer in layers for p in positions
+    ]
+    found = scored(backend, corrupt, rows)
+    backend.drop("clean")
+    return found
+
+
+def test_all_hooks_of_the_270_cell_grid_are_the_torch_backends(backend: VllmBackend) -> None:
+    if backend.describe().dtype != "float32":
+        pytest.skip("in half precision two backends differ by the rounding of each")
+    reference = TorchBackend(load_model("smollm2"))
+    for hook in HOOKS:
+        found, expected = grid(backend, hook), grid(reference, hook)
+        assert found.shape == (270, 2)
+        assert np.abs(found - expected).max() < 1e-4, hook
+        assert found[:, 0].argmax() == expected[:, 0].argmax(), hook
+
+
+def test_a_run_patched_with_itself_does_not_change_by_a_bit(backend: VllmBackend) -> None:
+    tokens = backend.tokenize(CORRUPT)
+    base = scored(backend, tokens, [Row(computed=True)])
+    for layer in (0, 12, 29):
+        backend.capture("own", tokens, HOOKS, [layer], range(len(tokens)))
+        for hook in HOOKS:
+            own = tuple(Patch(hook, layer, p, FromRun("own", (p,))) for p in range(len(tokens)))
+            found = scored(backend, tokens, [Row(own, computed=True)])
+            assert np.array_equal(found, base), (hook, layer)
+
+
+def test_the_whole_stream_of_the_clean_prompt_is_the_clean_prompt_to_the_bit(
+    backend: VllmBackend,
+) -> None:
+    clean, corrupt = backend.tokenize(CLEAN), backend.tokenize(CORRUPT)
+    streams: tuple[Hook, ...] = ("pre_attn", "post_block")
+    backend.capture("clean", clean, streams, [12], range(len(clean)))
+    expected = scored(backend, clean, [Row(computed=True)])
+    for hook in streams:
+        whole = tuple(Patch(hook, 12, p, FromRun("clean", (p,))) for p in range(len(clean)))
+        assert np.array_equal(scored(backend, corrupt, [Row(whole)]), expected), hook
