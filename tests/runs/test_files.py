@@ -46,7 +46,7 @@ async def test_a_line_without_its_newline_is_not_read(tmp_path: Path) -> None:
 
 async def test_blocks_are_bounded_and_readers_from_anywhere_agree_on_them(tmp_path: Path) -> None:
     path = tmp_path / "a"
-    lines = [b"x" * (n % 700) + b"\n" for n in range(3000)]
+    lines = [b"x" * (n % 700) + b"\n" for n in range(9000)]
     path.write_bytes(b"".join(lines))
     file = opened(path)
     blocks = await all_blocks(file)
@@ -103,7 +103,7 @@ async def test_looking_for_the_end_of_a_long_line_lets_others_have_turns(tmp_pat
     task = asyncio.create_task(other())
     await file.read(0)
     task.cancel()
-    assert turns > 20
+    assert turns > 7 * 2**20 // BLOCK
     file.close()
 
 
@@ -126,6 +126,21 @@ async def test_what_is_not_in_memory_is_fetched_by_a_thread(
         assert block.data == b"one\ntwo\n"
     assert len(calls) == (3 if support else 1)
     file.close()
+
+
+@pytest.mark.parametrize("start", [4, BLOCK // 2, BLOCK - 4000, BLOCK - 10])
+async def test_how_long_a_line_may_be_does_not_depend_on_where_it_begins(
+    tmp_path: Path, start: int
+) -> None:
+    path = tmp_path / "a"
+    for length, whole in ((LINE_BYTES, True), (LINE_BYTES + 1, False)):
+        path.write_bytes(b"x" * (start - 1) + b"\n" + b"y" * length + b"\n")
+        file = opened(path)
+        block = await file.read(start)
+        assert block is not None
+        assert block.too_long is not whole
+        assert block.end == start + length + 1
+        file.close()
 
 
 def test_a_file_knows_when_it_was_cut_and_when_it_was_rewritten(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,11 +24,12 @@ async def heard(ear: Ear, count: int) -> list[int]:
     """Listen as a server does, by being told, until so many records have come."""
     async with asyncio.timeout(20):
         while len(ear.numbers) < count:
-            news = ear.listener.run.wait()
+            news = ear.listener.run.news
+            told = news.told
             while await ear.step():
                 pass
             if len(ear.numbers) < count:
-                await news
+                await news.after(told)
     return ear.numbers
 
 
@@ -120,10 +120,10 @@ async def test_one_who_joins_does_not_keep_news_from_the_others(trainer: Trainer
     trainer.write(1)
     first = Ear(hub)
     await heard(first, 1)
-    news = first.listener.run.wait()
+    told = first.listener.run.news.told
     trainer.write(1)
     Ear(hub)  # looks, and so learns of the new line before the kernel tells
-    assert news.done()
+    assert first.listener.run.news.told > told
 
 
 async def test_a_thousand_listeners_open_a_file_once(
@@ -260,19 +260,33 @@ async def test_stopping_wakes_those_who_wait_and_cuts_those_who_do_not_read(
     ear = Ear(hub)
     stuck = asyncio.create_task(asyncio.Event().wait())
     ear.listener.task = stuck  # type: ignore[assignment]
-    news = ear.listener.run.wait()
+    news = ear.listener.run.news
+    waiting = asyncio.create_task(news.after(news.told))
+    await asyncio.sleep(0)
     hub.stop()
     assert ear.listener.stopping
-    await asyncio.wait_for(news, 5)
+    await asyncio.wait_for(waiting, 5)
     with pytest.raises(asyncio.CancelledError):
         await stuck
 
 
-@pytest.mark.parametrize("count", [0, 1, 100, 1000, 100_000])
-async def test_notifications_are_collected_for_longer_the_more_there_are_to_tell(
-    hub: Hub, count: int, monkeypatch: pytest.MonkeyPatch
+async def test_notifications_are_collected_for_longer_the_more_there_are_who_wait(
+    trainer: Trainer, hub: Hub
 ) -> None:
-    hub.listeners = {object(): range(count)}  # type: ignore[dict-item]
-    pause: Callable[[], float] = hub.pause
-    assert 0.001 <= pause() <= 0.02
-    hub.listeners = {}
+    """Those who do not read do not wait for news, and make nobody else wait."""
+    trainer.write(1)
+    ears = [Ear(hub) for _ in range(3)]
+    run = ears[0].listener.run
+    pauses = []
+    waiting: list[asyncio.Task[None]] = []
+    for count in (0, 1, 100, 1000, 3000):
+        more = range(count - len(waiting))
+        waiting += [asyncio.create_task(run.news.after(run.news.told)) for _ in more]
+        await asyncio.sleep(0)
+        pauses.append(hub.pause())
+    run.news.tell()
+    await asyncio.gather(*waiting)
+    assert pauses == sorted(pauses)
+    assert pauses[0] == 0.001
+    assert pauses[2] > pauses[1] > pauses[0]
+    assert pauses[-1] == 0.02

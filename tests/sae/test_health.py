@@ -101,6 +101,23 @@ def test_tokens_that_are_not_finite_are_counted_and_left_out() -> None:
     assert astuple(meter.health())[:-1] == pytest.approx(astuple(clean.health())[:-1])
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
+def test_a_meter_on_a_gpu_does_not_wait_and_gives_the_same() -> None:
+    sae, here, there = dictionary(TopK(3)), HealthMeter(D_SAE), HealthMeter(D_SAE)
+    moved = sae.to("cuda")
+    given = x.cuda(), x_hat.cuda(), moved.encode(x.cuda())
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        there.add(*given)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    here.add(x, x_hat, sae.encode(x))
+
+    assert astuple(there.health()) == pytest.approx(astuple(here.health()), rel=1e-5)
+
+
 def test_a_feature_is_dead_after_a_window_of_silence_and_alive_again_when_it_fires() -> None:
     dead = DeadFeatures(d_sae=4, window=4)
     dead.add(active([[0, 1], [1, 9]]))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from sonde.errors import BadRequest
 from sonde.sae.cards import CARD
 from sonde.sae.evaluate import evaluate
 from sonde.sae.feature_file import FEATURES, read_features
@@ -45,6 +46,11 @@ def test_held_out_text_is_in_no_context_that_is_trained_on(material: Material) -
     assert material.notes["generated"] == 300
     n = len(material.train) + len(material.held_out)
     assert len(material.held_out) == pytest.approx(n / 50, abs=2)
+
+
+def test_too_little_text_to_hold_some_out_is_refused_before_training() -> None:
+    with pytest.raises(BadRequest, match="one in 50 is held out"):
+        prepare(tiny_reader(), Text(DOCUMENTS[:1], context=24), lambda _line: None)
 
 
 def test_a_folder_holds_weights_features_and_a_card(folder: Path) -> None:

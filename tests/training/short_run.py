@@ -57,8 +57,7 @@ class Run:
 
     def elsewhere(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
         """Completions of other tokens and lengths than the policy would have chosen."""
-        draw = np.random.default_rng(trainer.state.global_step)
-        said = [draw.integers(40, 300, draw.integers(1, 9)).tolist() for _ in prompts]
+        said = drawn(len(prompts), trainer.state.global_step)
         return {
             "prompt_ids": [self.tokenizer(prompt)["input_ids"] for prompt in prompts],
             "completion_ids": said,
@@ -109,6 +108,26 @@ class Run:
             for offset in range(0, len(span), self.every)
             for layer in LAYERS
         ]
+
+
+class InsteadOfVLLM:
+    """What TRL asks of a vLLM engine. Its weights are its own, so its completions are not ours."""
+
+    def __init__(self, **_: Any) -> None:
+        self._synced = 0
+
+    def sync_weights(self) -> None:
+        self._synced += 1
+
+    def generate(self, prompts: list[list[int]], **_: Any) -> tuple[Any, ...]:
+        """Tokens of each prompt's completion, and one log-probability for each."""
+        said = drawn(len(prompts), self._synced)
+        return prompts, said, [[[-1.0] for _ in ids] for ids in said], None
+
+
+def drawn(n: int, seed: int) -> list[list[int]]:
+    draw = np.random.default_rng(seed)
+    return [draw.integers(40, 300, draw.integers(1, 9)).tolist() for _ in range(n)]
 
 
 def key(record: dict[str, Any]) -> tuple[int, int, int]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.training.short_run import Run
+from tests.training.short_run import InsteadOfVLLM, Run
 from tests.training.tiny_run import lines, records
 
 CHECKPOINTED = {"gradient_checkpointing": True}
@@ -28,8 +28,10 @@ MODES: dict[str, dict[str, Any]] = {
     "truncated masked": {"mask_truncated_completions": True},
     "evaluated between": {"eval_strategy": "steps", "eval_steps": 1, "num_generations_eval": 2},
     "generated elsewhere": {"elsewhere": True},
+    "vLLM": {"use_vllm": True, "vllm_mode": "colocate"},
 }
-"""The last one generates like vLLM does: the policy's modules never run for it."""
+"""In the last two the policy's modules never run to generate. TRL then runs them once more to score
+what vLLM has generated, before the training pass: that is not read."""
 
 
 def test_records_equal_those_of_an_independent_forward_pass(tmp_path: Path) -> None:
@@ -39,8 +41,9 @@ def test_records_equal_those_of_an_independent_forward_pass(tmp_path: Path) -> N
 
 
 @pytest.fixture(autouse=True)
-def _no_advertising(monkeypatch: pytest.MonkeyPatch) -> None:
+def _trl(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    monkeypatch.setattr("trl.trainer.grpo_trainer.VLLMGeneration", InsteadOfVLLM)
 
 
 @pytest.mark.slow

@@ -1,4 +1,6 @@
-from sonde.training.launch import command, environment, needs_launch, rank
+import sys
+
+from sonde.training.launch import command, environment, needs_launch, rank, run
 from tests.training.test_plan import plan
 
 
@@ -26,3 +28,8 @@ def test_the_rest_goes_through_torch() -> None:
 def test_only_the_first_process_speaks() -> None:
     assert rank({}) == 0
     assert rank({"RANK": "3"}) == 3
+
+
+def test_the_status_of_the_processes_is_passed_on() -> None:
+    program = "import os, sys; sys.exit(int(os.environ['STATUS']))"
+    assert run([sys.executable, "-c", program], {"STATUS": "3"}) == 3

@@ -5,25 +5,41 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from tests.tiny_model import tiny_llama
+from sonde.training.launch import command
 from tests.training import tiny_run
-from tests.training.sharded_pass import IDS
 from tests.training.short_run import Run
+from tests.training.test_plan import plan
 from tests.training.tiny_run import LAYERS, Rewards, Weights, lines
 
 
+def launcher(name: str) -> list[str]:
+    """What `sonde train` starts a preset of two processes with, up to the program."""
+    chosen = plan(name, processes=2)
+    small = replace(chosen, recipe=replace(chosen.recipe, dtype="float32"))
+    whole = command(small, [])
+    return whole[: whole.index("sonde") - 1]
+
+
 @pytest.mark.slow
-def test_one_process_writes_what_two_have_generated(tmp_path: Path) -> None:
-    """Over gloo: both ranks' completions, each once, and their records are right."""
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+@pytest.mark.parametrize(
+    ("preset", "how"), [("smollm2-cpu", []), ("9b-fsdp-l0-50", ["sharded"])], ids=["whole", "FSDP"]
+)
+def test_one_process_writes_what_two_have_generated(
+    tmp_path: Path, preset: str, how: list[str]
+) -> None:
+    """Over gloo: both ranks' completions, each once, and their records are right.
+
+    Started as the preset is: by torch's launcher, or by Accelerate's with its flags for FSDP.
+    """
     told = os.environ | {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true", "PYTHONPATH": "."}
     done = subprocess.run(
-        [*launch, "-m", "tests.training.two_ranks", str(tmp_path)],
+        [*launcher(preset), "-m", "tests.training.two_ranks", str(tmp_path), *how],
         env=told,
         capture_output=True,
         text=True,
@@ -68,23 +84,3 @@ def test_a_run_killed_at_twenty_random_moments_counts_every_step_once(tmp_path: 
     wanted = sum(len(range(0, each["completion_tokens"], 4)) for each in generations)
     assert len(pairs) == wanted * len(LAYERS)
     assert list((tmp_path / "run" / "segments").glob("abandoned-*"))
-
-
-@pytest.mark.slow
-def test_a_sharded_policy_is_read_like_a_whole_one(tmp_path: Path) -> None:
-    """FSDP: parameters are gathered for each layer and let go again; activations stay whole."""
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    done = subprocess.run(
-        [*launch, "-m", "tests.training.sharded_pass", str(tmp_path)],
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    model = tiny_llama(layers=3)
-    for rank in (0, 1):
-        read = torch.load(tmp_path / f"read-{rank}.pt", weights_only=True)
-        hidden = model(input_ids=IDS + rank, output_hidden_states=True).hidden_states
-        for layer in (0, 1):
-            wanted = hidden[layer + 1][[0, 1], [3, 1]].detach()
-            torch.testing.assert_close(read[layer], wanted, rtol=1e-6, atol=1e-6)

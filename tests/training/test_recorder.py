@@ -60,3 +60,19 @@ def test_two_passes_in_one_block_are_an_error() -> None:
 def test_a_hook_that_is_not_the_residual_stream_is_refused() -> None:
     with pytest.raises(BadTrainer, match="'mlp_out'.*post_block or pre_attn"):
         Recorder(chosen(tiny_llama(), [0]), {0: "mlp_out"})
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
+def test_reading_does_not_wait_for_the_device() -> None:
+    layer, hidden = torch.nn.Identity(), torch.rand(2, 4, 16, device="cuda")
+    recorder = Recorder({0: layer}, {0: "post_block"})
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        with recorder.reading(TOKENS) as read:
+            layer(hidden)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+    assert torch.equal(read[0], hidden[TOKENS.rows.cuda(), TOKENS.positions.cuda()])

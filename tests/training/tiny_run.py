@@ -9,16 +9,18 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from datasets import Dataset
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast, TrainerCallback
 
 from sonde.sae.activations import TopK
 from sonde.sae.autoencoder import Autoencoder
 from tests.tiny_model import SENTENCES, tiny_llama, tiny_tokenizer
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 LAYERS = (0, 2)
 WIDTH = 16
@@ -46,8 +48,10 @@ def saes() -> dict[int, Autoencoder]:
     return {layer: tiny_sae(layer) for layer in LAYERS}
 
 
-def prompts(n: int = 6) -> Dataset:
+def prompts(n: int = 6) -> "Dataset":
     """Prompts of different lengths."""
+    from datasets import Dataset
+
     texts = [sentence[: 9 + 7 * i] for i in range(2) for sentence in SENTENCES]
     return Dataset.from_dict({"prompt": texts[:n]})
 

@@ -9,6 +9,9 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+Octets = bytes | bytearray
+"""Either, and nobody changes them any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
@@ -18,7 +21,7 @@ class Encoded:
     """Where in the file the next line begins."""
     count: int
     """How many lines are in it; bad ones, and ones that were not asked for, are not."""
-    data: bytes
+    data: Octets
 
 
 class BlockCache:

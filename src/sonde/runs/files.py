@@ -20,7 +20,7 @@ from typing import Literal
 
 from sonde.runs.lines import LINE_BYTES
 
-BLOCK = 256 * 1024
+BLOCK = 512 * 1024
 """Files are read in blocks that end at the last line before a multiple of this."""
 
 HEAD = 4096
@@ -125,7 +125,8 @@ class LineFile:
         """The whole lines from `start` to the end of its block; None when there are none yet."""
         if start in self._scanned:
             return await self._skip(start)
-        for count in (_to_boundary(start), _to_boundary(start) + BLOCK, LINE_BYTES + 1):
+        first = _to_boundary(start)
+        for count in (first, min(first + BLOCK, LINE_BYTES + 1), LINE_BYTES + 1):
             data = await self._bytes(start, count, whole_lines=True)
             if data.endswith(b"\n"):
                 return Block(start, start + len(data), data)

@@ -2,9 +2,9 @@
 
     listener = hub.listen(hub.find(None), encoding, begin="active")
     while True:
-        news = listener.run.wait()
+        told = listener.run.news.told
         while (item := await listener.step()) is not None: ...
-        await news
+        await listener.run.news.after(told)
 
 Listeners pull: each has its own place, and takes blocks that others made where it can. One that is
 slow simply comes back later and reads from disk what is no longer in memory. So it slows nobody
@@ -29,6 +29,7 @@ from sonde.runs.listing import checkpoints, is_folder, is_run, run_folders
 from sonde.runs.notify import Inotify, why_not
 from sonde.runs.places import Begin
 from sonde.runs.tail import CompanionCursor, Notice, RecordCursor
+from sonde.runs.turns import Turns
 from sonde.runs.watched import (
     MISSING_SECONDS,
     POLL_SECONDS,
@@ -89,6 +90,10 @@ class Listener:
         """Whether it is time to leave."""
         return self._hub.stopping
 
+    async def turn(self) -> None:
+        """Wait for a turn, as those do who have more to catch up with than one write holds."""
+        await self._hub.turns.next()
+
     def stop_at_end(self) -> str:
         """Go no further than the end of what is there now. -> the id to go on from later"""
         return self.records.stop_at_end()
@@ -145,6 +150,7 @@ class Hub:
         """`layout` says where runs are and what their files are called."""
         self.layout = layout
         self.cache = BlockCache()
+        self.turns = Turns()
         self.started = time.time()
         self.stopping = False
         self.listeners: dict[WatchedRun, set[Listener]] = {}
@@ -235,7 +241,7 @@ class Hub:
         """Ask all listeners to leave; those who wait are woken, those who do not read are cut."""
         self.stopping = True
         for run, listeners in self.listeners.items():
-            run.tell()
+            run.news.tell()
             for listener in listeners:
                 listener.cut(LEAVE_SECONDS)
 
@@ -251,9 +257,9 @@ class Hub:
             self._inotify = None
 
     def pause(self) -> float:
-        """How long notifications are collected: longer the more there are to be told."""
-        count = sum(map(len, self.listeners.values()))
-        return min(0.02, 0.001 + 0.00002 * count)
+        """How long notifications are collected: longer the more there are who wait for them."""
+        waiting = sum(run.news.waiting for run in self.listeners)
+        return min(0.02, 0.001 + 0.00001 * waiting)
 
     def poke(self, run: WatchedRun) -> None:
         """Something changed, perhaps."""
@@ -273,7 +279,8 @@ class Hub:
             if time.monotonic() >= told + WATCH_SECONDS:
                 told = time.monotonic()
                 run.samples.append((told, run.records_read))
-                run.tell()  # time passes for listeners too: heartbeats are due, clients have left
+                # time passes for listeners too: heartbeats are due, clients have left
+                run.news.tell()
 
     def _interval(self, run: WatchedRun) -> float:
         if not self._watches.get(run) and run.why_polling is None:

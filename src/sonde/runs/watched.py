@@ -20,12 +20,13 @@ from collections import deque
 from pathlib import Path
 from typing import Protocol
 
-from sonde.runs.blocks import BlockCache, Encoded
+from sonde.runs.blocks import BlockCache, Encoded, Octets
 from sonde.runs.files import Block, Identity, LineFile, identity_of, open_lines
 from sonde.runs.ids import Companion, key_text, run_digest
 from sonde.runs.layout import RunLayout
 from sonde.runs.lines import BadLine, Lines, check
 from sonde.runs.listing import Closed, Listing, list_run
+from sonde.runs.news import News
 from sonde.runs.withheld import Withheld
 
 CUT_SECONDS = 0.1
@@ -44,7 +45,7 @@ WATCH_SECONDS, POLL_SECONDS, MISSING_SECONDS = 1.0, 0.02, 0.25
 class Encoding(Protocol):
     """How lines become what is sent. Equal encodings share the result."""
 
-    def encode(self, lines: Lines, before: bytes, after: bytes, name: str) -> tuple[int, bytes]:
+    def encode(self, lines: Lines, before: bytes, after: bytes, name: str) -> tuple[int, Octets]:
         """Lines -> how many there are, and the bytes; an id is `before`, an offset, `after`."""
         ...
 
@@ -67,7 +68,7 @@ class WatchedRun:
         """When, and how many records had been read by then."""
         self.withheld = Withheld()
         self.why_polling: str | None = None
-        self.news: asyncio.Future[None] | None = None
+        self.news = News()
         self._cache = cache
         self._files: dict[Identity, LineFile] = {}
         self._listed: tuple[object, ...] = ()
@@ -91,18 +92,6 @@ class WatchedRun:
         """What is being read."""
         return list(self._files.values())
 
-    def wait(self) -> asyncio.Future[None]:
-        """Something to await that ends with the next piece of news. Take it before looking."""
-        if self.news is None:
-            self.news = asyncio.get_running_loop().create_future()
-        return self.news
-
-    def tell(self) -> None:
-        """Wake everyone who waits."""
-        news, self.news = self.news, None
-        if news is not None and not news.done():
-            news.set_result(None)
-
     def look(self) -> bool:
         """Learn what is in the directory now, and tell if it changed. -> whether it did"""
         self._looks += 1
@@ -120,7 +109,7 @@ class WatchedRun:
         )
         changed, self._known = known != self._known, known
         if changed:
-            self.tell()
+            self.news.tell()
         return changed
 
     def closed_size(self) -> int:
@@ -201,7 +190,8 @@ class WatchedRun:
         self.withheld.note(file, lines.bad, block.end)
         count, data = encoding.encode(lines, before.encode(), after.encode(), file.path.name)
         made = Encoded(block.end if limit is None else min(block.end, limit), count, data)
-        self._cache.put(key, made)
+        if file.users > (2 if file is self.live else 1):  # somebody else reads it too
+            self._cache.put(key, made)
         return made
 
     def _as_it_was(self, file: LineFile) -> bool:
@@ -209,7 +199,7 @@ class WatchedRun:
         change = file.changed()
         if change != "no" and file is not self.live:  # of the live file, `look` decides
             file.cut() if change == "cut" else file.begin_anew()
-            self.tell()
+            self.news.tell()
         return change == "no"
 
     def _opened(self, path: Path) -> LineFile | None:

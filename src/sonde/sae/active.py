@@ -33,6 +33,8 @@ class Active:
     @property
     def n_active(self) -> Tensor:
         """How many features of each token are active. -> int64 [tokens]"""
+        if self.per_token is not None:
+            return self._rows()[1].ne(0).sum(1)
         counts = self.values.new_zeros(len(self), dtype=torch.int64)
         return counts.index_add_(0, self.tokens, (self.values != 0).long())
 

@@ -142,13 +142,9 @@ class Autoencoder:
         if budget_bytes is None:
             budget_bytes = encode.default_budget(self.device, self.d_sae)
         with exact_float32(self.device):
-            finite = _finite(x)
-            if finite is not None:
-                x = x.where(finite[:, None], 0.0)
-            found = encode.encode_rows(
+            return encode.encode_rows(
                 x, self.W_enc, self.b_enc, self.activation, budget_bytes, self._ready
             )
-            return found if finite is None else found.only(finite)
 
     def top_features(
         self, x: Tensor, k: int, *, budget_bytes: int | None = None
@@ -204,10 +200,3 @@ class Autoencoder:
         """What the encoder is multiplied with. [tokens, d_in], float32"""
         y, _, _ = normalise(x.float(), self.norm_in)
         return y - self.b_dec if self.subtract_b_dec else y
-
-
-def _finite(x: Tensor) -> Tensor | None:
-    """Which tokens are finite, bool [tokens]; None on a CPU where a quick look shows all are."""
-    if x.device.type == "cpu" and x.sum(1, dtype=torch.float32).isfinite().all():
-        return None
-    return x.isfinite().all(1)

@@ -67,20 +67,28 @@ def encode_rows(
     budget_bytes: int,
     ready: Callable[[Tensor], Tensor] = Tensor.float,
 ) -> Active:
-    """Active features of activations [tokens, d_in], which `ready` prepares for the product."""
+    """Active features of activations [tokens, d_in], which `ready` prepares for the product.
 
-    def encode_share(share: Tensor) -> list[Active]:
+    A token that is not finite has none.
+    """
+
+    def encode_share(share: Tensor) -> Active:
+        torch.get_num_threads()  # a new thread reads the setting only when it is asked for it
         with torch.no_grad():
-            blocks = pre_activations(share, W_enc, b_enc, rows, ready)
-            return [activation.select(pre) for pre in blocks]
+            finite = _finite(share)
+            known = share if finite is None else share.where(finite[:, None], 0.0)
+            blocks = pre_activations(known, W_enc, b_enc, rows, ready)
+            found = join([activation.select(pre) for pre in blocks])
+            return found if finite is None else found.only(finite)
 
     d_sae = W_enc.shape[1]
     shares = _shares(x, budget_bytes // (ROWS * BYTES * d_sae))
     rows = chunk_rows(d_sae, budget_bytes, len(shares))
     if len(shares) == 1:
-        return join(encode_share(x))
-    with one_thread_each(), ThreadPoolExecutor(len(shares)) as pool:
-        return join([part for parts in pool.map(encode_share, shares) for part in parts])
+        return encode_share(x)
+    with one_thread_each(), ThreadPoolExecutor(len(shares) - 1) as pool:
+        others = pool.map(encode_share, shares[1:])
+        return join([encode_share(shares[0]), *others])
 
 
 def pre_activations(
@@ -123,6 +131,13 @@ def _shares(x: Tensor, most: int) -> list[Tensor]:
         return [x]
     size = _padded(-(-len(x) // threads))
     return [x[start : start + size] for start in range(0, len(x), size)]
+
+
+def _finite(x: Tensor) -> Tensor | None:
+    """Which tokens are finite, bool [tokens]; None on a CPU where a quick look shows all are."""
+    if x.device.type == "cpu" and x.sum(1, dtype=torch.float32).isfinite().all():
+        return None
+    return x.isfinite().all(1)
 
 
 def _padded(n: int) -> int:

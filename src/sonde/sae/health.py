@@ -40,52 +40,50 @@ class Health:
 
 @dataclass(eq=False)
 class HealthMeter:
-    """Adds batches up to a `Health`. One meter is one pass over some text."""
+    """Adds batches up to a `Health`. One meter is one pass over some text.
+
+    Sums stay on the device of what is added until somebody looks: adding waits for no GPU.
+    """
 
     d_sae: int
-    tokens: int = 0
-    not_finite: int = 0
-    _n_active: int = 0
-    _cosines: int = 0
-    _cosine: float = 0.0
-    _norm: float = 0.0
-    _unexplained: float = 0.0
-    _square: float = 0.0
+    fired: Tensor | None = None
+    """Which features were active for any token so far, bool [d_sae]."""
+    _sums: Tensor | None = None
+    """Over tokens: those of `_by_token`, float64."""
     _sum: Tensor | None = None
-    _fired: Tensor | None = None
+    """Of all activations, float64 [width]."""
 
     def add(self, x: Tensor, x_hat: Tensor, active: Active) -> None:
         """One batch: what should have come out, what did [tokens, width], and by which features."""
         x, x_hat = x.double(), x_hat.double()
-        finite = x.isfinite().all(1) & x_hat.isfinite().all(1)
-        x, x_hat, active = x[finite], x_hat[finite], active.only(finite)
-        self.tokens += len(x)
-        self.not_finite += int((~finite).sum())
-        self._n_active += int(active.n_active.sum())
-        self._unexplained += float((x - x_hat).square().sum())
-        self._square += float(x.square().sum())
-        lengths = x.norm(dim=1)
-        self._norm += float(lengths.sum())
-        cosines = _cosines(x, x_hat)
-        self._cosines += len(cosines)
-        self._cosine += float(cosines.sum())
-        self._sum = x.sum(0) if self._sum is None else self._sum + x.sum(0)
+        lengths = torch.stack([_length(x), _length(x_hat)])
+        finite = lengths.isfinite().all(0)
+        active = active.only(finite)
+        sums = _by_token(x, x_hat, lengths, active.n_active).where(finite, 0.0).sum(1)
+        sums[1] += (~finite).sum()
+        total = x.where(finite[:, None], 0.0).sum(0)
         fired = fired_features(active, self.d_sae)
-        self._fired = fired if self._fired is None else self._fired | fired
+        self._sums = sums if self._sums is None else self._sums + sums
+        self._sum = total if self._sum is None else self._sum + total
+        self.fired = fired if self.fired is None else self.fired | fired
 
     def health(self) -> Health:
         """The numbers so far."""
-        if not self.tokens or self._sum is None or self._fired is None:
-            return Health(self.tokens, None, None, None, None, None, self.not_finite)
-        variance = self._square - float(self._sum.square().sum()) / self.tokens
+        if self._sums is None or self._sum is None or self.fired is None:
+            return Health(0, None, None, None, None, None)
+        sums = self._sums.tolist()
+        tokens, not_finite, n_active, unexplained, square, norm, cosines, cosine = sums
+        if not tokens:
+            return Health(0, None, None, None, None, None, int(not_finite))
+        variance = square - float(self._sum.square().sum()) / tokens
         return Health(
-            tokens=self.tokens,
-            fvu=_ratio(self._unexplained, variance, self._square),
-            cosine=self._cosine / self._cosines if self._cosines else None,
-            l0=self._n_active / self.tokens,
-            dead=1 - int(self._fired.sum()) / self.d_sae,
-            input_norm=self._norm / self.tokens,
-            not_finite=self.not_finite,
+            tokens=int(tokens),
+            fvu=_ratio(unexplained, variance, square),
+            cosine=cosine / cosines if cosines else None,
+            l0=n_active / tokens,
+            dead=1 - int(self.fired.sum()) / self.d_sae,
+            input_norm=norm / tokens,
+            not_finite=int(not_finite),
         )
 
 
@@ -110,9 +108,10 @@ def l0(active: Active) -> float | None:
 
 def fired_features(active: Active, d_sae: int) -> Tensor:
     """Which features are active for at least one token. -> bool [d_sae]"""
-    fired = torch.zeros(d_sae, dtype=torch.bool, device=active.indices.device)
-    fired[active.indices[active.values != 0]] = True
-    return fired
+    fired = torch.zeros(d_sae + 1, dtype=torch.bool, device=active.indices.device)
+    nobody = d_sae  # a place for entries that are not active: to pick the others would wait
+    fired.index_fill_(0, active.indices.where(active.values != 0, nobody), True)
+    return fired[:d_sae]
 
 
 @dataclass(eq=False)
@@ -165,8 +164,32 @@ def decoder_norms(autoencoder: Autoencoder) -> DecoderNorms:
     return DecoderNorms(float(norms.min()), float(norms.median()), float(norms.max()))
 
 
+def _by_token(x: Tensor, x_hat: Tensor, lengths: Tensor, n_active: Tensor) -> Tensor:
+    """What a meter sums up, in the order `HealthMeter.health` takes it. -> [8, tokens]"""
+    one = torch.ones_like(lengths[0])
+    both = lengths[0] * lengths[1]
+    directed = both > 0
+    return torch.stack(
+        [
+            one,
+            torch.zeros_like(one),
+            n_active.double(),
+            (x - x_hat).square().sum(1),
+            lengths[0].square(),
+            lengths[0],
+            directed.double(),
+            ((x * x_hat).sum(1) / both).where(directed, 0.0),
+        ]
+    )
+
+
+def _length(x: Tensor) -> Tensor:
+    length: Tensor = torch.linalg.vector_norm(x, dim=1)
+    return length
+
+
 def _cosines(x: Tensor, x_hat: Tensor) -> Tensor:
-    lengths: Tensor = x.norm(dim=1) * x_hat.norm(dim=1)
+    lengths = _length(x) * _length(x_hat)
     found = (lengths > 0) & lengths.isfinite()
     return (x * x_hat).sum(1)[found] / lengths[found]
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import torch
 
 from sonde.backends.torch.reading import Reader
+from sonde.errors import BadRequest
 from sonde.sae import training_state
 from sonde.sae.autoencoder import Autoencoder, Origin
 from sonde.sae.cards import write_card
@@ -88,7 +89,14 @@ def prepare(reader: Reader, text: Text, say: Say) -> Material:
         "held_out_one_in": HELD_OUT,
         "sources": [dict(source) for source in text.sources],
     }
-    return Material(join([a for a, _ in pairs]), join([b for _, b in pairs]), notes)
+    held_out = join([b for _, b in pairs])
+    if not len(held_out):
+        raise BadRequest(
+            f"{sum(map(len, parts)):,} contexts of {text.context} tokens are too few: one in "
+            f"{HELD_OUT} is held out to judge by. Give more --text, --generate more, or a smaller "
+            "--context"
+        )
+    return Material(join([a for a, _ in pairs]), held_out, notes)
 
 
 def make(

@@ -44,7 +44,7 @@ def above(pre: Tensor, bound: Tensor | float) -> Active:
     """Every value larger than its bound. [n, width] -> active features"""
     chosen = pre > bound
     if pre.device.type == "cpu":
-        flat = torch.from_numpy(np.flatnonzero(chosen.numpy()))
+        flat = torch.from_numpy(_true(chosen.numpy()))
     else:
         flat = chosen.view(-1).nonzero().view(-1)
     counts = chosen.sum(1)
@@ -80,7 +80,7 @@ def _largest_on_cpu(pre: Tensor, k: int) -> tuple[Tensor, Tensor]:
     blocks = BLOCKS_PER_K * k
     maxima = _maxima(pre, blocks).numpy()
     maxima.sort(axis=1)
-    flat = np.flatnonzero(values >= maxima[:, blocks - k, None])
+    flat = _true(values >= maxima[:, blocks - k, None])
     rows, columns = np.divmod(flat, width)
     counts = np.bincount(rows, minlength=len(values))
     if counts.min() < k:  # only NaN, from sums beyond float32, is not as large as its own maximum
@@ -92,6 +92,18 @@ def _largest_on_cpu(pre: Tensor, k: int) -> tuple[Tensor, Tensor]:
         values.reshape(-1)[flat], columns
     )
     return _ordered(sifted, k)
+
+
+def _true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Where it is true, as flat indices: words of eight first, of which few have any."""
+    flat = mask.reshape(-1)
+    if flat.size % 8:
+        return np.flatnonzero(flat)
+    words = flat.view(np.uint64)
+    some = np.flatnonzero(words != 0)
+    within = np.flatnonzero(words[some].view(np.bool_))
+    found: NDArray[np.int64] = (some[within >> 3] << 3) | (within & 7)
+    return found
 
 
 def _keys(values: NDArray[np.float32], columns: NDArray[np.int64]) -> NDArray[np.int64]:

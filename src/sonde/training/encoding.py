@@ -16,7 +16,7 @@ from torch import Tensor
 from sonde.sae.active import Active, join
 from sonde.sae.autoencoder import Autoencoder
 from sonde.sae.encode import SHARE
-from sonde.sae.health import Health, HealthMeter, fired_features
+from sonde.sae.health import Health, HealthMeter
 from sonde.training.pieces import Piece, Sample, spans
 from sonde.training.tensor_cores import SplitEncoder
 
@@ -76,20 +76,29 @@ class LayerMeter:
 
     d_sae: int
     meter: HealthMeter = field(init=False)
-    fired: Tensor | None = None
+    _fired: Tensor | None = None
+    """Before the last look."""
 
     def __post_init__(self) -> None:
         self.meter = HealthMeter(self.d_sae)
 
     def look(self) -> Health:
         """The numbers since the last look."""
+        self._fired = self._ever_fired()
         health, self.meter = self.meter.health(), HealthMeter(self.d_sae)
         return health
 
     @property
     def dead_share(self) -> float | None:
         """Share of features that have not fired so far; None before anything was seen."""
-        return None if self.fired is None else 1 - int(self.fired.sum()) / self.d_sae
+        fired = self._ever_fired()
+        return None if fired is None else 1 - int(fired.sum()) / self.d_sae
+
+    def _ever_fired(self) -> Tensor | None:
+        now = self.meter.fired
+        if now is None or self._fired is None:
+            return self._fired if now is None else now
+        return self._fired | now
 
 
 class Encoder:
@@ -140,10 +149,7 @@ class Encoder:
         x_hat = sae.decode(active, x)
         losses = (x - x_hat).square().sum(1)
         indices, values = active.top(self.k)
-        if bool(losses.isfinite().all()):  # one token that is not finite would spoil every mean
-            meter.meter.add(x, x_hat, active)
-        fired = fired_features(active, sae.d_sae)
-        meter.fired = fired if meter.fired is None else meter.fired | fired
+        meter.meter.add(x, x_hat, active)
         return Features(
             indices.cpu().numpy(), values.cpu().numpy(), losses.to(torch.float32).cpu().numpy()
         )

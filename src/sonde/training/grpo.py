@@ -19,6 +19,7 @@ from sonde.training.metadata import Task, resume_step
 from sonde.training.plan import LORA_ALPHA, LORA_DROPOUT, LORA_RANK, LORA_TARGETS, Plan
 from sonde.training.rewards.reward_function import RewardFunction, Verifier
 from sonde.training.sidecar import Existing, SidecarCallback
+from sonde.training.stopping import Terminated
 from sonde.training.summary import StepSummary
 
 
@@ -53,8 +54,9 @@ class Training:
         """Train to the end. However it ends, the run directory says so."""
         try:
             self.trainer.train(resume_from_checkpoint=self.resume)
-        except KeyboardInterrupt:
-            self.sidecar.close("stopped", "interrupted")
+        except KeyboardInterrupt as interrupt:
+            ended = "terminated" if isinstance(interrupt, Terminated) else "interrupted"
+            self.sidecar.close("stopped", ended)
             raise
         except Exception as error:
             self.sidecar.close("failed", f"{type(error).__name__}: {error}")

@@ -5,11 +5,13 @@ Each process decides the same plan from the same command line; only the first on
 """
 
 import os
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sonde.training.plan import Plan
+from sonde.training.stopping import stoppable
 
 FSDP: Final = (
     "--use_fsdp",
@@ -37,6 +39,21 @@ def environment(plan: Plan, environ: Mapping[str, str], threads: int) -> dict[st
     if plan.preset.gpus == 0:
         told["ACCELERATE_USE_CPU"] = "true"
     return {**environ, **told}
+
+
+def run(command: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Start all processes and wait for their end. -> the exit status
+
+    They are a group of their own: a Ctrl-C comes to this process alone, and is passed on once.
+    """
+    with stoppable():
+        started = subprocess.Popen(command, env=dict(environ), process_group=0)
+        try:
+            return started.wait()
+        except KeyboardInterrupt:
+            started.terminate()
+            started.wait()
+            raise
 
 
 def rank(environ: Mapping[str, str] = os.environ) -> int:

@@ -58,14 +58,18 @@ def of_generation(records: Iterable[Record], generation: dict[str, Any]) -> list
     ]
 
 
-def mean_loss(records: Sequence[Record], generation: dict[str, Any], layer: int) -> float | None:
-    """Mean loss of a generation in a layer."""
-    mine = of_generation(records, generation)
-    found = [
+def losses(records: Sequence[Record], generation: dict[str, Any], layer: int) -> list[float]:
+    """Losses of a generation in a layer."""
+    return [
         record["reconstruction_loss"]
-        for record in mine
+        for record in of_generation(records, generation)
         if record["layer_index"] == layer and record["reconstruction_loss"] is not None
     ]
+
+
+def mean_loss(records: Sequence[Record], generation: dict[str, Any], layer: int) -> float | None:
+    """Mean loss of a generation in a layer."""
+    found = losses(records, generation, layer)
     return statistics.fmean(found) if found else None
 
 
@@ -75,6 +79,24 @@ def ranks(values: Sequence[float]) -> list[float]:
         sum(other < value for other in values) + (sum(other == value for other in values) + 1) / 2
         for value in values
     ]
+
+
+def interval(r: float, free: int, *, ranked: bool) -> tuple[float, float]:
+    """95 % by Fisher's z; Spearman's has a wider one."""
+    z = 0.5 * math.log((1 + r) / (1 - r))
+    half = 1.959963984540054 * math.sqrt((1 + r**2 / 2 if ranked else 1) / free)
+    low, high = ((math.exp(2 * end) - 1) / (math.exp(2 * end) + 1) for end in (z - half, z + half))
+    return low, high
+
+
+def within(groups: Sequence[Any], values: Sequence[float]) -> tuple[list[float], int]:
+    """Differences from the means of groups of two or more, and how many such groups there are."""
+    of: dict[Any, list[float]] = defaultdict(list)
+    for group, value in zip(groups, values, strict=True):
+        of[group].append(value)
+    means = {group: statistics.fmean(each) for group, each in of.items() if len(each) > 1}
+    both = zip(groups, values, strict=True)
+    return [value - means[group] for group, value in both if group in means], len(means)
 
 
 def present(records: Sequence[Record], generation: dict[str, Any]) -> set[tuple[int, int]]:

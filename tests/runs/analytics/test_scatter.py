@@ -3,7 +3,7 @@ import pytest
 
 from sonde.runs.analytics.analysis import Known
 from sonde.runs.analytics.scatter import scatter
-from sonde.schema.analytics import Correlation, Scatter
+from sonde.schema.analytics import Coefficient, Correlation, Scatter
 from tests.runs.analytics import plain
 from tests.runs.analytics.conftest import Read
 
@@ -32,17 +32,42 @@ def test_points_and_coefficients_are_what_plain_python_gives(
     assert found.points.loss == pytest.approx([loss for _, loss in pairs], rel=1e-12)
     assert found.points_total == len(pairs)
     assert found.rewards_zero == sum(one["R"] == 0 for one, _ in pairs)
+    assert found.points.step == [one["step"] for one, _ in pairs]
+    ends = [plain.losses(run.made.records, one, layer) for one, _ in pairs]
+    assert found.points.loss_low == [min(each) for each in ends]
+    assert found.points.loss_high == [max(each) for each in ends]
+    chosen = [one for one in run.made.generations if one["step"] in steps]
+    assert (found.generations, found.without_reward) == (len(chosen), 0)
+    assert found.without_records == len(chosen) - len(pairs)
     among: dict[str, Correlation] = {each.among: each for each in found.correlations}
     for name, gates in (("all", (True, False)), ("passed", (True,))):
-        mine = [(loss, one["R"]) for one, loss in pairs if one["gate"] in gates]
-        x, y = np.array(mine, dtype=float).T
-        each = among[name]
-        assert each.n == len(mine)
-        assert each.pearson is not None
-        assert each.spearman is not None
-        assert each.pearson.r == pytest.approx(float(np.corrcoef(x, y)[0, 1]), abs=1e-12)
-        ranked = np.corrcoef(plain.ranks(x.tolist()), plain.ranks(y.tolist()))[0, 1]
-        assert each.spearman.r == pytest.approx(float(ranked), abs=1e-12)
+        mine = [(loss, float(str(one["R"]))) for one, loss in pairs if one["gate"] in gates]
+        x, y = ([pair[side] for pair in mine] for side in (0, 1))
+        assert_same(among[name], x, y, free=len(mine) - 3)
+    names = [one["group_id"] for one, _ in pairs]
+    x, groups = plain.within(names, [loss for _, loss in pairs])
+    y, _ = plain.within(names, [float(str(one["R"])) for one, _ in pairs])
+    assert among["within groups"].groups == groups > 1
+    assert_same(among["within groups"], x, y, free=len(x) - 3 - (groups - 1))
+
+
+def assert_same(each: Correlation, x: list[float], y: list[float], *, free: int) -> None:
+    """Both coefficients and their intervals are those of plain formulas."""
+    assert each.n == len(x)
+    r = float(np.corrcoef(x, y)[0, 1])
+    assert_numbers(each.pearson, r, plain.interval(r, free, ranked=False))
+    r = float(np.corrcoef(rounded_ranks(x), rounded_ranks(y))[0, 1])
+    assert_numbers(each.spearman, r, plain.interval(r, free, ranked=True))
+
+
+def assert_numbers(found: Coefficient | None, r: float, ends: tuple[float, float]) -> None:
+    assert found is not None
+    assert (found.r, found.low, found.high) == pytest.approx((r, *ends), abs=1e-9)
+
+
+def rounded_ranks(values: list[float]) -> list[float]:
+    """Ranks in which what differs by rounding only is equal, as it is for the numbers written."""
+    return plain.ranks([round(value, 11) for value in values])
 
 
 def test_failed_generations_have_no_r_because_their_reward_is_always_0(run: Read) -> None:

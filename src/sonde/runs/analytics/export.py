@@ -122,6 +122,12 @@ def to_parquet(
     return written
 
 
+def to_file(text: str, target: Path, *, replace: bool = False) -> int:
+    """Put a page that was made of a run into a file. -> its bytes"""
+    with _beside(target, replace=replace) as beside:
+        return beside.write_bytes(text.encode())
+
+
 def _copy(cursor: "DuckDBPyConnection", select: str, path: Path) -> None:
     cursor.execute(f"""
         COPY ({select}) TO {quoted(path)}
