@@ -2,7 +2,7 @@ import hooks from "eslint-plugin-react-hooks";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["node_modules", "e2e/node_modules", "src/**/*.generated.ts", "scripts", "eslint.config.js"] },
+  { ignores: ["node_modules", "e2e/node_modules", "src/**/*.generated.ts", "scripts", "e2e/*.mjs", "eslint.config.js"] },
   ...tseslint.configs.strictTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },

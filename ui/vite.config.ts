@@ -13,6 +13,7 @@ export default defineConfig({
     assetsInlineLimit: 0, // the content security policy allows no inline scripts
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 900,
+    rolldownOptions: { checks: { bundlerTimings: false } }, // a busy machine is no fault of a plugin
   },
   server: { proxy: Object.fromEntries(api.map((path) => [path, server])) },
   test: { include: ["src/**/*.test.{ts,tsx}", "tests/**/*.test.ts"], environment: "node" },

@@ -3,7 +3,8 @@
     python -m tests.server.interface
 
 The routes and words on the wire (`ui/openapi.json`, from which its types are generated), the colour
-maps, and examples of how numbers and tokens are written, which its own tests must reproduce.
+maps, and examples of how numbers and tokens are written, which its own tests must reproduce. The
+page about HTTP comes from the same document.
 """
 
 import json
@@ -22,6 +23,7 @@ from sonde.server.app import create_app
 from sonde.server.parts import Parts
 from sonde.server.serving import assemble
 from tests.scripted import Scripted
+from tests.server.http_reference import reference
 
 UI = Path(__file__).parents[2] / "ui"
 
@@ -90,8 +92,10 @@ def _hex(color: Rgb) -> str:
 
 def files() -> Mapping[Path, str]:
     """What belongs where."""
+    document = openapi()
     return {
-        UI / "openapi.json": openapi(),
+        UI / "openapi.json": document,
+        UI.parent / "docs" / "http.md": reference(json.loads(document)),
         UI / "src" / "widgets" / "look.generated.ts": look(),
         UI / "src" / "widgets" / "examples.generated.json": examples(),
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sonde.errors import JobCancelled, ServerBusy, ServerStopping
+from sonde.errors import EngineLost, JobCancelled, ServerBusy, ServerStopping
 from sonde.server.jobs import TURN_SECONDS, Engine
 
 
@@ -152,6 +152,36 @@ def test_a_cancelled_job_that_waits_ends_without_having_begun(engine: Engine) ->
     assert isinstance(heard.wait().error, JobCancelled)
     assert begun == []
     gates[1].go.set()
+
+
+def test_when_the_engine_is_lost_every_job_ends_with_that_and_no_other_is_taken(
+    engine: Engine,
+) -> None:
+    gate, known = Gate(), list[EngineLost | None]()
+
+    class Asks(Heard):
+        """Looks at the engine as soon as it hears of the end, as a client does."""
+
+        def ended(self, error: BaseException | None) -> None:
+            known.append(engine.lost)
+            super().ended(error)
+
+    def dies() -> Iterator[int]:
+        yield from gate.work()  # type: ignore[misc]
+        raise EngineLost("a worker ended")
+
+    dying, beside, waiting = Asks(), Heard(), Heard()
+    engine.submit(dies, dying, kind="sweep")
+    assert gate.inside.wait(20)
+    engine.submit(counting(3, [], "beside"), beside)
+    for _ in range(2):
+        engine.submit(counting(1, [], "waiting"), waiting if _ else Heard(), kind="sweep")
+    gate.go.set()
+    assert isinstance(dying.wait().error, EngineLost)
+    assert known == [dying.error]
+    assert beside.wait().error is waiting.wait().error is engine.lost is dying.error
+    with pytest.raises(EngineLost, match="a worker ended"):
+        engine.submit(counting(1, [], "late"), Heard())
 
 
 def test_more_than_may_wait_is_refused(engine: Engine) -> None:

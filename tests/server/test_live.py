@@ -40,7 +40,8 @@ class Client:
         self.reads.set()
         self.leaves = asyncio.Event()
         self.ended = False
-        listener = hub.listen(hub.find(None), Events(), options.pop("begin", "start"))
+        begin, anywhere = options.pop("begin", "start"), options.pop("anywhere", False)
+        listener = hub.listen(hub.find(None), Events(), begin, anywhere=anywhere)
         stream = LiveStream(listener, {}, notice=notice_event, heartbeat=heartbeat_event, **options)
         self.task = asyncio.create_task(stream({"type": "http"}, self._receive, self._send))
 
@@ -154,7 +155,9 @@ async def test_when_the_hub_stops_streams_end_whole_and_stalled_ones_are_cut(
     trainer.write(1)
     await reading.has(2)
     hub.stop()
-    await asyncio.wait_for(asyncio.gather(reading.task, stalled.task), 10)
+    await asyncio.wait_for(reading.task, 10)
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(stalled.task, 10)
     assert (reading.ended, stalled.ended) == (True, False)
     assert hub.listeners == {}
 
@@ -169,3 +172,49 @@ async def test_a_task_that_is_cancelled_by_others_stays_cancelled(
     with pytest.raises(asyncio.CancelledError):
         await client.task
     assert hub.listeners == {}
+
+
+async def test_one_who_is_cut_takes_nobody_along(trainer: Trainer, hub: Hub) -> None:
+    trainer.write(1)
+    cut, stays = Client(hub), Client(hub)
+    await cut.has(1)
+    await stays.has(1)
+    await asyncio.sleep(0.01)  # both wait for news
+    cut.task.cancel()
+    await asyncio.gather(cut.task, return_exceptions=True)
+    trainer.write(1)
+    await stays.has(2)
+    await stays.gone()
+
+
+async def test_one_who_was_taken_to_another_run_goes_on_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sonde.runs.tail.IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(hub_module, "WATCH_SECONDS", 0.02)
+    hub = Hub(RunLayout(tmp_path))
+    client = Client(hub, anywhere=True, begin="active")
+    await asyncio.sleep(0.01)
+    made = Trainer(tmp_path / "new")
+    for count in range(1, 4):
+        made.write(1)
+        await client.has(count)
+    await client.gone()
+    await hub.close()
+
+
+async def test_those_who_catch_up_take_turns(trainer: Trainer, hub: Hub) -> None:
+    """S11: whoever is at the head waits for one block of one of them, not for one of each."""
+    trainer.write(10_000)
+    trainer.rotate(1)
+    crowd = [Client(hub) for _ in range(10)]
+    most = 0
+    while min(client.events for client in crowd) < 10_000:
+        before = sum(len(client.writes) for client in crowd)
+        await asyncio.sleep(0)
+        most = max(most, sum(len(client.writes) for client in crowd) - before)
+        if min(len(client.writes) for client in crowd) == 1:
+            most = 0  # what they begin with is not in turns
+    assert most <= 2
+    for client in crowd:
+        await client.gone()

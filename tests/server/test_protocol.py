@@ -8,8 +8,11 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from sonde.server.protocol import GuardedProtocol
+from sonde.runs.hub import Hub
+from sonde.server.parts import Gateway
+from sonde.server.protocol import CHUNKS, Chunks, GuardedProtocol, chunks_of
 from sonde.server.serving import running_server
+from tests.runs.trainer import Trainer
 from tests.scripted import Scripted
 from tests.server.talking import SWEEP, answer_on, connection, parts_over
 
@@ -151,3 +154,59 @@ def test_health_answers_while_hundreds_dawdle(url: str) -> None:
             connected.sendall(HEAD)
         with httpx.Client(base_url=url, trust_env=False) as http:
             assert http.get("/health").status_code == 200
+
+
+STREAM = "/api/p5/sae/stream?follow=0"
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    trainer = Trainer(tmp_path_factory.mktemp("runs") / "run")
+    trainer.write(3000)  # more than one write
+    with running_server(Gateway(Hub(trainer.layout))) as address:
+        yield address
+
+
+def records(body: bytes) -> list[int]:
+    lines = [line for line in body.split(b"\n") if line.startswith(b"data: {") and b"token" in line]
+    return [json.loads(line[6:])["token_index"] for line in lines]
+
+
+def test_a_stream_is_the_same_by_the_short_way_and_by_the_long_one(
+    gateway: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = []
+    write = Chunks.__call__
+
+    async def counted(chunks: Chunks, piece: bytes) -> None:
+        taken.append(len(piece))
+        await write(chunks, piece)
+
+    monkeypatch.setattr(Chunks, "__call__", counted)
+    with httpx.Client(base_url=gateway, trust_env=False) as http:
+        short = http.get(STREAM)
+        assert len(taken) > 1
+        assert sum(taken) == len(short.content)
+        taken.clear()
+        monkeypatch.setattr("sonde.server.live.chunks_of", lambda _scope: None)
+        assert http.get(STREAM).content == short.content  # on the same connection
+    assert not taken
+    assert records(short.content) == list(range(3000))
+
+
+def test_a_client_that_knows_no_chunks_gets_none(gateway: str) -> None:
+    with connection(gateway) as connected:
+        connected.sendall(f"GET {STREAM} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+        status, answer = answer_on(connected)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert status == 200
+    assert b"chunked" not in head.lower()
+    assert body.startswith(b"retry: ")
+    assert b"\r\n" not in body
+    assert records(body) == list(range(3000))
+
+
+def test_the_short_way_is_for_plain_requests_only() -> None:
+    assert chunks_of({"type": "http", "http_version": "1.1", "method": "GET"}) is None
+    assert chunks_of({"http_version": "2", "method": "GET", "extensions": {CHUNKS: {}}}) is None
+    assert chunks_of({"http_version": "1.1", "method": "HEAD", "extensions": {CHUNKS: {}}}) is None

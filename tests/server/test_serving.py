@@ -9,7 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sonde.errors import BadRequest, DataDirectoryInUse
+from sonde.errors import BadRequest, DataDirectoryInUse, EngineLost
+from sonde.server import serving
 from sonde.server.serving import (
     Server,
     assemble,
@@ -87,6 +88,15 @@ def test_a_port_that_is_taken_while_the_model_loads_is_named_too() -> None:
             listen(late)
 
 
+def test_what_waits_in_the_kernel_for_a_client_that_does_not_read_is_bounded() -> None:
+    with bind("127.0.0.1", 0) as held:
+        listen(held)
+        with socket.create_connection(held.getsockname()), held.accept()[0] as connected:
+            if serving.UNSENT is not None:
+                unsent = connected.getsockopt(socket.IPPROTO_TCP, serving.UNSENT)
+                assert unsent == serving.UNSENT_BYTES
+
+
 @pytest.mark.parametrize("host", ["nowhere.invalid", "203.0.113.7", "a..b"])
 def test_an_address_that_is_not_this_machines_is_refused(host: str) -> None:
     with pytest.raises(BadRequest, match=host.replace(".", r"\.")):
@@ -122,6 +132,29 @@ def test_a_signal_asks_the_server_to_stop_and_is_remembered(tmp_path: Path) -> N
         assert last.finished.is_set(), "it would end this process, too"
         assert server.stopped_by == signal.SIGTERM
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("dies", ["baselines 2", "capture a", "score"])
+def test_a_server_whose_engine_is_lost_says_so_and_then_ends_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies: str
+) -> None:
+    """Whatever the engine was doing when it died."""
+    monkeypatch.setattr(serving, "UNHEALTHY_SECONDS", 0.5)
+    backend = Scripted(failing={dies: EngineLost("a worker ended")})
+    parts = assemble(backend, tmp_path)
+    held = bind("127.0.0.1", 0)
+    listen(held)
+    server = Server(parts)
+    thread = threading.Thread(target=server.run, args=([held],), daemon=True)
+    thread.start()
+    with httpx.Client(base_url=url_of(held), trust_env=False) as http:
+        answer = http.post("/v1/patch_sweep", json=SWEEP)
+        assert (answer.status_code, http.get("/health").status_code) == (503, 503)
+        assert "a worker ended" in answer.json()["error"]
+    thread.join(20)
+    assert not thread.is_alive()
+    assert isinstance(server.lost, EngineLost)
+    held.close()
 
 
 def test_ctrl_c_ends_with_130_and_any_other_way_with_0() -> None:

@@ -1,13 +1,21 @@
-/** A real Chromium: the one that an npm package carries, or the one that SONDE_CHROMIUM names. */
+/** A real Chromium: the one that SONDE_CHROMIUM names, as `make ui-e2e` does. */
 
-import chromium from "@sparticuz/chromium";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { source as axeSource } from "axe-core";
 import { chromium as playwright, type Browser, type Page } from "playwright-core";
 
 export async function openBrowser(): Promise<Browser> {
-  const chosen = process.env.SONDE_CHROMIUM;
-  if (chosen !== undefined) return playwright.launch({ executablePath: chosen, args: ["--no-sandbox"] });
-  return playwright.launch({ executablePath: await chromium.executablePath(), args: chromium.args });
+  const executablePath = process.env.SONDE_CHROMIUM;
+  if (executablePath === undefined) throw new Error("SONDE_CHROMIUM names no browser: run `make ui-e2e`");
+  const env = { ...process.env, ...fonts(executablePath) };
+  return playwright.launch({ executablePath, args: ["--no-sandbox"], env });
+}
+
+/** A machine without any fonts draws the letters of those that came with the browser. */
+function fonts(executablePath: string): Record<string, string> {
+  const carried = join(dirname(executablePath), "fonts");
+  return existsSync("/etc/fonts") || !existsSync(carried) ? {} : { FONTCONFIG_PATH: carried };
 }
 
 /** A busy machine is slow, not wrong. */
@@ -36,6 +44,11 @@ export async function openPage(browser: Browser, { dark = false, width = 1440, h
     if (message.type() === "error" && !message.text().includes("net::ERR_")) faults.push(message.text());
   });
   return { page, faults };
+}
+
+/** A page that is left open listens on, and takes its share of the machine. */
+export async function closePages(browser: Browser): Promise<void> {
+  await Promise.all(browser.contexts().map((context) => context.close()));
 }
 
 export interface Violation {

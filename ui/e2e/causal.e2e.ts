@@ -4,11 +4,11 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { fixed } from "../src/widgets/numbers";
 import type { HookGrid } from "./grids";
 import { finished, idIn, LONG, recordOf, SISTER, startSweep, tableOf, tabTo } from "./asking";
-import { openBrowser, openPage, seriousViolations } from "./browsing";
+import { closePages, openBrowser, openPage, seriousViolations } from "./browsing";
 import { PYTHON, Serving, temporaryDirectory } from "./serving";
 
 let server: Serving;
@@ -17,6 +17,7 @@ let browser: Browser;
 beforeAll(async () => {
   [server, browser] = await Promise.all([Serving.start(), openBrowser()]);
 });
+afterEach(() => closePages(browser));
 afterAll(async () => {
   await browser.close();
   await server.kill();
@@ -144,16 +145,17 @@ describe("what is around it", () => {
 
   it("a source run is kept when that is asked for, used again, and dropped", async () => {
     const { page } = await openPage(browser);
-    await startSweep(page, server.url, { ...SISTER, keep: true });
+    const first = await startSweep(page, server.url, { ...SISTER, keep: true });
     await finished(page);
     const runs = page.getByRole("region", { name: "Stored source runs" });
     await runs.locator("tr", { hasText: "ui-" }).getByRole("button", { name: "Use" }).click();
     const chosen = await page.getByRole("combobox", { name: "Source run" }).inputValue();
     expect(chosen).toMatch(/^ui-/);
     await page.getByRole("button", { name: "Start sweep" }).click();
-    await page.waitForURL((address) => !address.search.includes("run="));
-    await finished(page);
+    await page.waitForURL((address) => !address.pathname.endsWith(first));
+    await expect.poll(async () => (await recordOf(server.url, idIn(page))).state, { timeout: 60_000 }).toBe("finished");
     expect((await recordOf(server.url, idIn(page))).summary?.auto_captured).toBe(false);
+    await finished(page);
     await page.getByRole("button", { name: `Drop ${chosen}` }).click();
     await page.getByRole("button", { name: `Drop ${chosen}` }).waitFor({ state: "detached" });
     const left = (await (await fetch(`${server.url}/v1/patch_source`)).json()) as { runs: { run: string }[] };

@@ -52,7 +52,7 @@ describe.skipIf(process.env.SONDE_LOAD === undefined)("a million records", () =>
   it("pass by without holding up the page", async () => {
     const dataDirectory = temporaryDirectory();
     const [server, browser] = await Promise.all([
-      Serving.start({ dataDirectory, more: ["--no-model"] }),
+      Serving.start({ dataDirectory, model: false }),
       openBrowser(),
     ]);
     try {

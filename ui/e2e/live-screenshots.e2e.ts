@@ -1,36 +1,41 @@
-/** Pictures of Live, for the documentation: written when SONDE_SCREENSHOTS names a folder. */
+/**
+ * Pictures of Live, for the documentation: written when SONDE_SCREENSHOTS names a folder, of the run
+ * that SONDE_RUN names. `sonde train` makes one worth a picture in some minutes.
+ */
 
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { join, resolve } from "node:path";
-import { describe, it } from "vitest";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
 import { openBrowser, openPage } from "./browsing";
-import { PYTHON, Serving, temporaryDirectory } from "./serving";
+import { Serving, temporaryDirectory } from "./serving";
 
-const FOLDER = process.env.SONDE_SCREENSHOTS;
-const ROOT = resolve(import.meta.dirname, "../..");
+const { SONDE_SCREENSHOTS: FOLDER, SONDE_RUN: RUN } = process.env;
 
-describe.skipIf(FOLDER === undefined)("pictures", () => {
+describe.skipIf(FOLDER === undefined || RUN === undefined)("pictures", () => {
   it("of a run, light and dark, wide and narrow", async () => {
     const place = (name: string) => join(FOLDER ?? ".", `${name}.png`);
     const dataDirectory = temporaryDirectory();
-    const words = ["-m", "tests.runs.rehearsal", join(dataDirectory, "runs", "demo"), "--steps", "60", "--seconds", "0"];
-    await once(spawn(PYTHON, words, { cwd: ROOT, stdio: "inherit" }), "exit");
+    const isSmall = (file: string) => !file.endsWith(".safetensors") && !file.endsWith(".pt");
+    cpSync(RUN ?? "", join(dataDirectory, "runs", "grpo"), { recursive: true, filter: isSmall });
     const [server, browser] = await Promise.all([Serving.start({ dataDirectory }), openBrowser()]);
     try {
       for (const [name, options] of [
-        ["live", { height: 1050 }],
-        ["live-dark", { height: 1050, dark: true }],
+        ["live", { height: 1250 }],
+        ["live-dark", { height: 1250, dark: true }],
         ["live-phone", { width: 390, height: 844 }],
       ] as const) {
         const { page } = await openPage(browser, options);
-        await page.goto(`${server.url}/live/demo?layer=15`);
-        await page.getByRole("button", { name: "15.101" }).waitFor();
-        await page.getByText("spikes:").waitFor();
+        await page.goto(`${server.url}/live/grpo?layer=15`);
+        await page.getByRole("region", { name: "Vocabulary, table" }).getByRole("button").first().waitFor();
+        await page.getByText(/^[1-9][\d,]* records streamed$/).waitFor();
+        await expect.poll(() => page.locator(".reading").count()).toBe(0);
         await page.screenshot({ path: place(name) });
       }
-      const { page } = await openPage(browser, { height: 1050 });
-      await page.goto(`${server.url}/live/demo?generation=60-7&feature=15.101`);
+      const { page } = await openPage(browser, { height: 1250 });
+      await page.goto(`${server.url}/live/grpo?layer=15`);
+      await page.getByRole("region", { name: "Vocabulary, table" }).getByRole("button").first().click();
+      await page.getByRole("heading", { name: "Most active on" }).waitFor();
+      await page.getByRole("region", { name: "Generations, table" }).getByRole("button").first().click();
       await page.getByText("Click a token").waitFor();
       await page.getByRole("heading", { name: "What the stream said" }).scrollIntoViewIfNeeded();
       await page.screenshot({ path: place("live-generation") });

@@ -3,10 +3,11 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Tile } from "../src/api/analytics";
-import { openBrowser, openPage, seriousViolations } from "./browsing";
+import { closePages, openBrowser, openPage, seriousViolations } from "./browsing";
 import { freePort, PYTHON, Serving, temporaryDirectory } from "./serving";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -56,6 +57,7 @@ let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
 });
+afterEach(() => closePages(browser));
 afterAll(() => browser.close());
 
 describe("a run that is being written", () => {
@@ -63,7 +65,7 @@ describe("a run that is being written", () => {
   const runs = join(data, "runs");
   let server: Serving;
   beforeAll(async () => {
-    server = await Serving.start({ dataDirectory: data, more: ["--no-model"] });
+    server = await Serving.start({ dataDirectory: data, model: false });
   });
   afterAll(() => server.kill());
 
@@ -74,16 +76,15 @@ describe("a run that is being written", () => {
       .getByText("The directory of runs does not exist yet")
       .or(page.getByText("No run has been written yet"))
       .waitFor();
-    const trainer = rehearse(join(runs, "first"), 24, 0.3);
+    const columns = async () => (await tableUnder(page, "Layers over time"))[0]?.length;
+    await written(join(runs, "first"), 12);
     await page.getByRole("heading", { name: "Layers over time" }).waitFor();
+    await expect.poll(columns, { timeout: 60_000 }).toBe(12);
+    const trainer = rehearse(join(runs, "first"), 12, 0.3, 13);
     await page.getByText(/^[1-9][\d.]* records\/s$/).waitFor();
     await page.getByText("reading what is being written").first().waitFor();
-    const early = (await tableUnder(page, "Layers over time"))[0]?.length ?? 0;
     await once(trainer, "exit");
-    await expect
-      .poll(async () => (await tableUnder(page, "Layers over time"))[0]?.length, { timeout: 20_000 })
-      .toBe(24);
-    expect(early).toBeLessThan(24);
+    await expect.poll(columns, { timeout: 60_000 }).toBe(24);
     const tile = await layerTile(server.url, "first");
     const shown = await tableUnder(page, "Layers over time");
     expect(shown.map((row) => row.map(Number))).toEqual(
@@ -111,6 +112,35 @@ describe("a run that is being written", () => {
     await page.getByRole("heading", { name: "Layer 15: its strongest features" }).waitFor();
     await page.getByRole("link", { name: "Open this prompt in Causal" }).click();
     await page.waitForURL(/\/causal\?clean=Question/);
+    expect(faults.filter(unexpected)).toEqual([]);
+  });
+
+  it("is saved as one file that opens without a server", async () => {
+    const { page, faults } = await openPage(browser);
+    await page.goto(`${server.url}/live/second`);
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Save as HTML" }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe("second.html");
+    const file = join(temporaryDirectory(), "second.html");
+    await download.saveAs(file);
+    const shown = await tableUnder(page, "Layers over time");
+    await page.context().setOffline(true);
+    await page.goto(pathToFileURL(file).href);
+    await page.getByRole("heading", { name: "Run second" }).waitFor();
+    expect(await tableUnder(page, "Layers over time")).toEqual(shown);
+    await page.getByRole("application", { name: /^Layers over steps/ }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Layer 15: its strongest features" }).waitFor();
+    await page.getByRole("button", { name: "15.101" }).click();
+    await page.getByRole("heading", { name: "Most active on" }).waitFor();
+    await page.getByRole("button", { name: "45-7" }).click();
+    await page.getByRole("heading", { name: "Generation 45-7" }).waitFor();
+    expect(page.url()).toContain("#/?layer=15&feature=15.101&generation=45-7");
+    await page.reload();
+    await page.getByRole("heading", { name: "Generation 45-7" }).waitFor();
+    expect(await seriousViolations(page)).toEqual([]);
     expect(faults.filter(unexpected)).toEqual([]);
   });
 
@@ -166,7 +196,7 @@ describe("a run that is being written", () => {
 
 describe("a gateway that is killed and started again", () => {
   it("is missed, found again, and every record is counted once", async () => {
-    const place = { port: await freePort(), dataDirectory: temporaryDirectory(), more: ["--no-model"] };
+    const place = { port: await freePort(), dataDirectory: temporaryDirectory(), model: false };
     const run = join(place.dataDirectory, "runs", "only");
     await written(run, 10);
     let server = await Serving.start(place);

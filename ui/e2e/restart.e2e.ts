@@ -1,9 +1,9 @@
 /** The server goes and comes back; a server without a model; a server with a key. */
 
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { finished, LONG, SISTER, startSweep, tableOf } from "./asking";
-import { openBrowser, openPage } from "./browsing";
+import { closePages, openBrowser, openPage } from "./browsing";
 import { freePort, Serving, temporaryDirectory } from "./serving";
 
 let browser: Browser;
@@ -11,6 +11,7 @@ let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
 });
+afterEach(() => closePages(browser));
 afterAll(() => browser.close());
 
 describe("a server that is killed and started again", () => {
@@ -48,7 +49,7 @@ describe("a server that is killed and started again", () => {
 
 describe("a server without a model", () => {
   it("says that there is nothing to intervene on, and what to do", async () => {
-    const server = await Serving.start({ more: ["--no-model"] });
+    const server = await Serving.start({ model: false });
     try {
       const { page } = await openPage(browser);
       await page.goto(`${server.url}/causal`);

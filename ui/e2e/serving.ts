@@ -29,6 +29,8 @@ export async function freePort(): Promise<number> {
 export interface ServeOptions {
   readonly dataDirectory?: string;
   readonly port?: number;
+  /** Whether it has the default model; without, it only shows runs. */
+  readonly model?: boolean;
   /** Further words of the command line. */
   readonly more?: readonly string[];
 }
@@ -46,6 +48,7 @@ export class Serving {
   static async start({
     dataDirectory = temporaryDirectory(),
     port = 0,
+    model = true,
     more = [],
   }: ServeOptions = {}): Promise<Serving> {
     const words = [
@@ -58,6 +61,7 @@ export class Serving {
       dataDirectory,
       "--output-dir",
       join(dataDirectory, "runs"),
+      ...(model ? ["--model", "smollm2"] : []),
       ...more,
     ];
     const env = { ...process.env, OMP_NUM_THREADS: "1", TOKENIZERS_PARALLELISM: "false" };

@@ -31,6 +31,7 @@ from sonde.server.routes import (
     features,
     health,
     models,
+    run_page,
     runs,
     sources,
     stream,
@@ -73,7 +74,7 @@ def create_app(parts: Parts) -> FastAPI:
     """The app. It owns the parts' engine, history and listeners from its start to its end."""
     routers = [routes(parts) for routes in ROUTES]
     if parts.runs is not None:
-        routers += run_routers(parts.runs, parts.network)
+        routers += run_routers(parts.runs, parts.network, tokens.splitter(parts.backend))
 
     async def close() -> None:
         await asyncio.to_thread(stop, parts)
@@ -90,13 +91,17 @@ def create_gateway(gateway: Gateway) -> FastAPI:
     return _built(routers, gateway.network, gateway.metrics, gateway.runs.close)
 
 
-def run_routers(runs_hub: Hub, network: Network) -> list[APIRouter]:
-    """What is about run directories."""
+def run_routers(
+    runs_hub: Hub, network: Network, split: Callable[[str], list[str]] | None = None
+) -> list[APIRouter]:
+    """What is about run directories. `split` is a model's tokens of a text, where there is one."""
+    asked = Analytics()
     return [
         runs.routes(runs_hub),
         stream.routes(runs_hub, network.heartbeat_seconds),
         features.routes(runs_hub),
-        analytics.routes(runs_hub, Analytics()),
+        analytics.routes(runs_hub, asked),
+        run_page.routes(runs_hub, asked, split),
     ]
 
 

@@ -24,9 +24,11 @@ from sonde.errors import (
     ControlFailed,
     DataDirectoryError,
     EngineError,
+    EngineLost,
     HookNeverFired,
     JobCancelled,
     MissingExtra,
+    NoModel,
     RequestError,
     RequestTooLarge,
     ServerBusy,
@@ -69,6 +71,7 @@ class Answer:
 ANSWERS: dict[type[SondeError], Answer] = {
     RequestError: Answer(400),
     UnknownModel: Answer(404, param="model"),
+    NoModel: Answer(404),
     UnknownSourceRun: Answer(400, at_sources=404),
     RequestTooLarge: Answer(413),
     UnknownSweep: Answer(404),
@@ -81,6 +84,7 @@ ANSWERS: dict[type[SondeError], Answer] = {
     CaptureFailed: Answer(500),
     HookNeverFired: Answer(500, at_openai=502),
     ControlFailed: Answer(500, at_openai=502),
+    EngineLost: Answer(503),
     JobCancelled: Answer(409),  # whoever still hears it did not leave: somebody else stopped it
     ServerStopping: Answer(503),
     ServerBusy: Answer(429),

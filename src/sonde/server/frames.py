@@ -13,8 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sonde.runs.lines import BadLine, Lines, WholeBlock, layer_of
+from sonde.runs.blocks import Octets
+from sonde.runs.lines import BadLine, Lines, Places, WholeBlock, layer_of
 from sonde.server.sse import escape_breaks
 
 BATCH_LIMIT = 10_000
@@ -25,7 +27,6 @@ COMMENTS = 10
 _DIGITS = 12
 """Room for an offset in a long block; beyond 10¹² bytes events are put together one by one."""
 
-_PLACES = np.arange(_DIGITS)
 _FOUR = np.frombuffer(b"".join(b"%04d" % number for number in range(10_000)), np.uint32)
 
 
@@ -40,16 +41,17 @@ class Events:
     layers: frozenset[int] | None = None
     batch: int = 1
 
-    def encode(self, lines: Lines, before: bytes, after: bytes, name: str) -> tuple[int, bytes]:
+    def encode(self, lines: Lines, before: bytes, after: bytes, name: str) -> tuple[int, Octets]:
         """See `runs.watched.Encoding`."""
         wanted = _of_layers(lines, self.layers)
         event = b"event: %b\n" % self.name.encode() if self.name else b""
         if self.batch > 1:
             made = _batches(wanted, self.batch, event, before, after)
         elif isinstance(wanted, WholeBlock) and wanted.start + len(wanted.block) < 10**_DIGITS:
-            made = _filled_in(wanted, event + b"id: " + before, after + b"\ndata: ")
+            filled = _filled_in(wanted, event + b"id: " + before, after + b"\ndata: ")
             if wanted.ascii:
-                return len(wanted), made
+                return len(wanted), filled
+            made = bytes(filled)
         else:
             form = b"%bid: %b%%d%b\ndata: %%b\n\n" % (event, _plain(before), _plain(after))
             made = b"".join(map(form.__mod__, zip(wanted.ends, wanted.lines, strict=True)))
@@ -72,24 +74,29 @@ class PlainLines:
         return len(wanted), b"\n".join([*wanted, b""]) if wanted else b""
 
 
-def _filled_in(block: WholeBlock, before: bytes, after: bytes) -> bytes:
+def _filled_in(block: WholeBlock, before: bytes, after: bytes) -> bytearray:
     """Events of a long block; an offset goes between `before` and `after`."""
     head = before + b"0" * _DIGITS + after
     between = b"\n\n" + head
     made = bytearray(head)
     made += block.block.replace(b"\n", between)
     del made[-len(head) :]  # after the last event
-    newlines, count = block.newlines, len(block)
-    places = np.empty(count, np.int64)  # where each offset begins in what was made
-    places[0] = len(before)
-    places[1:] = newlines[:-1] + np.arange(count - 1) * (len(between) - 1)
-    places[1:] += len(head) + 2 + len(before)
-    high, low = np.divmod(newlines + (block.start + 1), 10_000)
-    high, middle = np.divmod(high, 10_000)
-    digits = np.empty((count, 3), np.uint32)
-    digits[:, 0], digits[:, 1], digits[:, 2] = _FOUR[high], _FOUR[middle], _FOUR[low]
-    np.frombuffer(made, np.uint8)[places[:, None] + _PLACES] = digits.view(np.uint8)
-    return bytes(made)
+    newlines, longer = block.newlines, len(between) - 1
+    places = np.arange(len(newlines)) * longer + len(before)
+    places[1:] += newlines[:-1] + 1  # where each line begins
+    _write_digits(made, places, newlines + (block.start + 1))
+    return made
+
+
+def _write_digits(made: bytearray, places: Places, numbers: Places) -> None:
+    """Write numbers of twelve digits, four at a time, wherever in the text they begin."""
+    fours: NDArray[np.uint32] = np.ndarray(len(made) - 3, np.uint32, made, strides=(1,))
+    high = numbers // 10**8
+    rest = numbers - high * 10**8
+    middle = rest // 10**4
+    fours[places] = _FOUR[high]
+    fours[places + 4] = _FOUR[middle]
+    fours[places + 8] = _FOUR[rest - middle * 10**4]
 
 
 def _plain(text: bytes) -> bytes:

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from sonde.errors import EngineError, JobCancelled, ServerBusy, ServerStopping
+from sonde.errors import EngineError, EngineLost, JobCancelled, ServerBusy, ServerStopping
 
 T = TypeVar("T")
 Made = TypeVar("Made", contravariant=True)
@@ -45,12 +45,21 @@ class Listener(Protocol[Made]):
 class Job:
     """Work that waits for its turn, has turns, or has ended."""
 
-    def __init__(self, work: Callable[[], Iterator[Any]], listener: Listener[Any]) -> None:
-        """`work` makes the iterator on the engine's thread, in the job's first turn."""
+    def __init__(
+        self,
+        work: Callable[[], Iterator[Any]],
+        listener: Listener[Any],
+        lose: Callable[[EngineLost], None] = lambda _error: None,
+    ) -> None:
+        """`work` makes the iterator on the engine's thread, in the job's first turn.
+
+        `lose` hears, before the listener does, that no other job can succeed either.
+        """
         self._work = work
         self._listener = listener
         self._iterator: Iterator[Any] | None = None
         self._stopped: EngineError | None = None
+        self._lose = lose
 
     @property
     def cancelled(self) -> bool:
@@ -84,6 +93,8 @@ class Job:
 
     def end(self, error: BaseException | None) -> None:
         """Close the iterator, which undoes what it holds, and say so."""
+        if isinstance(error, EngineLost):
+            self._lose(error)
         close = getattr(self._iterator, "close", None)
         if error is not None and close is not None:
             try:
@@ -127,6 +138,8 @@ class Engine:
     Sweeps and everything else have places of their own, so that sweeps never keep a completion from
     beginning. `sweeps` and `calls` say how many take turns at once: more would only keep more
     unpatched runs in memory. `waiting` more of each may wait; then `submit` refuses: `ServerBusy`.
+
+    A job that ends with `EngineLost` ends all others, and `submit` refuses with it from then on.
     """
 
     def __init__(self, *, sweeps: int = 4, calls: int = 16, waiting: int = 256) -> None:
@@ -135,6 +148,7 @@ class Engine:
         self._turns: deque[tuple[_Lane, Job]] = deque()
         self._changed = threading.Condition()
         self._stopping = False
+        self.lost: EngineLost | None = None
         self._thread = threading.Thread(target=self._run, name="sonde-engine", daemon=True)
         self._thread.start()
 
@@ -142,7 +156,7 @@ class Engine:
         self, work: Callable[[], Iterator[T]], listener: Listener[T], *, kind: Kind = "call"
     ) -> Job:
         """Queue a job."""
-        job = Job(work, listener)
+        job = Job(work, listener, self._lose)
         with self._changed:
             self._check_room(kind)
             self._lanes[kind].waiting.append(job)
@@ -158,6 +172,8 @@ class Engine:
         waiting = len(self._lanes[kind].waiting)
         if self._stopping:
             raise ServerStopping
+        if self.lost is not None:
+            raise self.lost
         if waiting >= self._most_waiting:
             raise ServerBusy(waiting)
 
@@ -195,12 +211,20 @@ class Engine:
             self._stopping = True
             self._changed.notify_all()
         self._thread.join(seconds)
+        self._cancel_all(ServerStopping())
+        self._thread.join()
+
+    def _lose(self, error: EngineLost) -> None:
+        """Remember that nothing more can be computed, and end everything with that."""
+        self.lost = self.lost or error
+        self._cancel_all(self.lost)
+
+    def _cancel_all(self, why: EngineError) -> None:
         with self._changed:
             left = [job for _, job in self._turns]
             left += [job for lane in self._lanes.values() for job in lane.waiting]
         for job in left:
-            job.cancel(ServerStopping())
-        self._thread.join()
+            job.cancel(why)
 
     def _run(self) -> None:
         while (turn := self._next()) is not None:

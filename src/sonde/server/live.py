@@ -1,26 +1,31 @@
 """A listener's connection: what a run's files say, as it is written, until one of them leaves.
 
 There is one task per listener and no queue. It takes what is there, writes it in one go, gives the
-others a turn, and waits for news. While a client does not read, its task waits in `send`: what is
-held for it is one write, of at most `WRITE_BYTES` and a block. When it reads again, it goes on from
-its place in the files. Nothing here knows what is in the lines.
+others a turn, and waits for news. One that has more to take than fits into a write takes turns with
+others like it, so that whoever is at the head waits for one of them and not for all. While a client
+does not read, its task waits in `send`: what is held for it is one write, of at most `WRITE_BYTES`
+and a block. When it reads again, it goes on from its place in the files. Nothing here knows what is
+in the lines.
 """
 
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from sonde.runs.blocks import Encoded
+from sonde.runs.blocks import Encoded, Octets
 from sonde.runs.hub import Listener
 from sonde.runs.tail import Notice
+from sonde.server.protocol import chunks_of
 from sonde.server.sse import frame
 
 WRITE_BYTES = 256 * 1024
 """A write is full when it has so much."""
+
+Write = Callable[[Octets], Awaitable[None]]
 
 RETRY = b"retry: 1000\n\n"
 """Milliseconds until a browser that lost the stream asks again."""
@@ -59,36 +64,36 @@ class LiveStream(Response):
         self._listener.task = asyncio.current_task()
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            await self._send_all(send, leaving)
+            await self._send_all(chunks_of(scope) or _through(send), leaving)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-        except asyncio.CancelledError:
-            if not self._listener.stopping:
-                raise  # else the client did not read while the server stopped: it is cut off
         finally:
             self._listener.leave()
             leaving.cancel()
             await asyncio.gather(leaving, return_exceptions=True)
 
-    async def _send_all(self, send: Send, leaving: asyncio.Task[None]) -> None:
+    async def _send_all(self, write: Write, leaving: asyncio.Task[None]) -> None:
         listener = self._listener
-        pieces, last = [self._first], time.monotonic()
+        pieces: list[Octets] = [self._first]
+        last = time.monotonic()
         while not leaving.done() and not listener.stopping:
-            news = listener.run.wait()
+            news = listener.run.news
+            told = news.told
             all_there_is = await self._collect(pieces)
             if all_there_is and self._heartbeat and time.monotonic() >= last + self._seconds:
                 pieces.append(self._heartbeat(listener.id))
-            if block := b"".join(pieces):
-                pieces.clear()
-                await send({"type": "http.response.body", "body": block, "more_body": True})
+            block = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            pieces.clear()
+            if block:
+                await write(block)
                 last = time.monotonic()
             if all_there_is and not self._follow:
                 return
-            if all_there_is and not news.done():
-                await news
-            else:
-                await asyncio.sleep(0)  # `send` to a fast client never waits
+            if not all_there_is:
+                await listener.turn()  # `send` to a fast client never waits
+            elif listener.run.news is news:  # else it went to another run, of which there is more
+                await news.after(told)
 
-    async def _collect(self, pieces: list[bytes]) -> bool:
+    async def _collect(self, pieces: list[Octets]) -> bool:
         """Add what there is to say, as much as fits into one write. -> whether that is all"""
         listener, size = self._listener, 0
         while size < WRITE_BYTES:
@@ -109,6 +114,15 @@ def notice_event(notice: Notice, id: str) -> bytes:
 def heartbeat_event(id: str) -> bytes:
     """A sign of life that scripts can see."""
     return frame(b"{}", id, "heartbeat")
+
+
+def _through(send: Send) -> Write:
+    """Write as the framework does, through all layers."""
+
+    async def write(block: Octets) -> None:
+        await send({"type": "http.response.body", "body": bytes(block), "more_body": True})
+
+    return write
 
 
 async def _left(receive: Receive) -> None:

@@ -23,7 +23,7 @@ import uvicorn
 
 from sonde.backends.base import Backend
 from sonde.engine import Limits
-from sonde.errors import BadRequest
+from sonde.errors import BadRequest, EngineLost
 from sonde.model import versions
 from sonde.runs.hub import Hub
 from sonde.server.app import STOP_SECONDS, create_app, create_gateway
@@ -68,6 +68,11 @@ def assemble(
     )
 
 
+UNSENT: int | None = getattr(socket, "TCP_NOTSENT_LOWAT", None)
+UNSENT_BYTES = 512 * 1024
+"""How much may wait in the kernel until it can be put on its way to a client."""
+
+
 def bind(host: str, port: int) -> socket.socket:
     """A socket that holds a port but does not listen yet; port 0 is any free one."""
     try:
@@ -87,7 +92,13 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def listen(held: socket.socket) -> None:
-    """Take connections from now on: those that come before uvicorn runs wait in line."""
+    """Take connections from now on: those that come before uvicorn runs wait in line.
+
+    What the kernel holds for a client that does not read is bounded, as what we hold is, and
+    connections inherit that. How fast one that reads is served does not depend on it.
+    """
+    if UNSENT is not None:
+        held.setsockopt(socket.IPPROTO_TCP, UNSENT, UNSENT_BYTES)
     try:
         held.listen(1024)
     except OSError as error:
@@ -107,8 +118,15 @@ STALLED_SECONDS = 2.0
 """How long clients may take to read the end of their streams when the server stops."""
 
 
+UNHEALTHY_SECONDS = 10.0
+"""How long a server whose engine is lost still says so, before it ends by itself."""
+
+
 class Server(uvicorn.Server):
-    """uvicorn around our app. The first signal asks it to stop, the second ends it."""
+    """uvicorn around our app. The first signal asks it to stop, the second ends it.
+
+    It also ends when the engine is lost: `lost` says why, and whoever started it starts it again.
+    """
 
     def __init__(self, parts: Parts | Gateway) -> None:
         self.app = create_app(parts) if isinstance(parts, Parts) else create_gateway(parts)
@@ -127,6 +145,19 @@ class Server(uvicorn.Server):
         self._parts = parts
         self.stopped_by: int | None = None
         self._last: threading.Timer | None = None
+        self._ends: float | None = None
+
+    @property
+    def lost(self) -> EngineLost | None:
+        """What happened to the engine; None while it is well."""
+        return self._parts.engine.lost if isinstance(self._parts, Parts) else None
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second. -> whether to stop."""
+        if self.lost is not None:
+            self._ends = self._ends or time.monotonic() + UNHEALTHY_SECONDS
+            self.should_exit = self.should_exit or time.monotonic() > self._ends
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop what streams first: they then end with a word, not with a broken connection."""

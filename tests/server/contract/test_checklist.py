@@ -33,6 +33,14 @@ from tests.server.tiny_server import Served
 ALL_LAYERS = list(range(LAYERS))
 
 
+def test_the_backend_that_was_asked_for_is_the_one_that_answers(
+    http: httpx.Client, pytestconfig: pytest.Config
+) -> None:
+    model = http.get("/v1/capabilities").json()["model"]
+    assert model["backend"] == pytestconfig.getoption("--backend")
+    assert (model["n_layers"], model["width"]) == (LAYERS, WIDTH)
+
+
 @pytest.mark.parametrize("hooks", [None, ["post_block"], ["mlp_out", "pre_attn", "mlp_out"]])
 def test_the_summary_of_a_stream_is_the_body_and_its_cells_fill_the_grid_each_with_its_hook(
     http: httpx.Client, hooks: list[str] | None

@@ -30,7 +30,7 @@ from tests.server.contract.asking import (
     vector_body,
     without,
 )
-from tests.server.contract.conftest import Serving, tiny_backend
+from tests.server.contract.conftest import LAYERS, WIDTH, Making, Serving
 from tests.server.tiny_server import Served
 
 JSON = {"Content-Type": "application/json"}
@@ -219,9 +219,9 @@ def test_c15_a_value_that_is_not_finite_is_null_with_a_reason_and_never_the_argm
 
 
 def test_c12_a_run_larger_than_the_budget_is_refused_before_it_is_captured(
-    serving: Serving,
+    serving: Serving, making: Making
 ) -> None:
-    served = serving(tiny_backend(source_budget=8_000))
+    served = serving(making(source_budget=8_000))
     small: Body = {
         "prompt": CLEAN, "max_tokens": 1,
         "capture": {"patch_source": {"run": "small", "hooks": {"post_block": [0]}}},
@@ -232,7 +232,7 @@ def test_c12_a_run_larger_than_the_budget_is_refused_before_it_is_captured(
     for stream in (False, True):
         answer = served.http.post(SWEEP, json=sweep_body(layers=[0, 1, 2, 3], stream=stream))
         message = refused(answer, 413, "8,000 bytes")
-        assert "11,520 bytes" in message
+        assert f"{5 * LAYERS * 9 * WIDTH * 4:,} bytes" in message
         assert "source_budget" in message
     assert runs(served.http) == ["small"], "nobody was evicted for it"
 

@@ -8,6 +8,7 @@ from typing import get_args
 
 import pytest
 
+from sonde.errors import EngineLost
 from sonde.schema import Capabilities, ExportFormat, Metric, Pairing
 from sonde.server.app import create_app
 from sonde.server.jobs import Engine
@@ -73,6 +74,21 @@ async def test_a_server_that_stops_is_not_ready(parts: Parts) -> None:
         answer = await http.get("/ready")
     assert answer.status_code == 503
     assert "shutting down" in answer.json()["reason"]
+
+
+async def test_a_server_whose_engine_is_lost_is_neither_healthy_nor_ready(parts: Parts) -> None:
+    def die() -> None:
+        raise EngineLost("a worker ended")
+
+    async with client_of(create_app(parts)) as http:
+        with pytest.raises(EngineLost):
+            await parts.engine.call(die)
+        health, ready = await http.get("/health"), await http.get("/ready")
+        refused = await http.post("/v1/completions", json={"prompt": "The", "max_tokens": 1})
+    assert (health.status_code, ready.status_code, refused.status_code) == (503, 503, 503)
+    assert "a worker ended" in health.json()["error"]["message"]
+    assert "a worker ended" in ready.json()["reason"]
+    assert "Start the server again" in refused.json()["error"]["message"]
 
 
 async def test_capabilities_say_what_can_be_asked(parts: Parts) -> None:

@@ -1,6 +1,7 @@
 /** The key, where the server has one: kept for this tab only, sent with every request. */
 
 import { useSyncExternalStore } from "react";
+import { recall, remember } from "./remembering";
 
 const NAME = "sonde-key";
 
@@ -8,7 +9,7 @@ let wanted = false;
 const listeners = new Set<() => void>();
 
 function stored(): string {
-  return sessionStorage.getItem(NAME) ?? "";
+  return recall("sessionStorage", NAME) ?? "";
 }
 
 /** The header to send, if any. */
@@ -23,7 +24,7 @@ export function keyRefused(): void {
 }
 
 export function giveKey(key: string): void {
-  sessionStorage.setItem(NAME, key);
+  remember("sessionStorage", NAME, key);
   setWanted(false);
 }
 

@@ -19,6 +19,11 @@ export function listCheckpoints(run: string, signal: AbortSignal): Promise<Check
   return read(api.GET("/api/p5/runs", { params: { query: { run } }, signal }));
 }
 
+/** The page of a run as a file that needs no server. */
+export function runPage(run: string): Promise<Blob> {
+  return read(api.GET("/api/p5/page", { params: { query: { run } }, parseAs: "blob" }));
+}
+
 export function gatewayHealth(signal: AbortSignal): Promise<GatewayHealth> {
   return read(api.GET("/api/p5/health", { signal }));
 }

@@ -2,7 +2,7 @@
 
 import { useState } from "react";
 import { api, read } from "./client";
-import { ApiError } from "./errors";
+import { ApiError, Disconnected } from "./errors";
 import type { Capabilities } from "./types";
 import { useResource } from "./useResource";
 
@@ -25,6 +25,7 @@ export function useServer(): ServerState {
         if (gateway) await read(api.GET("/health", { signal }));
         else return await read(api.GET("/v1/capabilities", { signal }));
       } catch (error) {
+        if (error instanceof Disconnected) setGateway(false); // what answers next may have a model
         if (!(error instanceof ApiError && error.status === 404)) throw error;
         setGateway(true);
       }

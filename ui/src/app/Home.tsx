@@ -1,5 +1,7 @@
 /** Two doors: watch a run, or intervene on a model. */
 
+import { listRuns, type RunRow } from "../api/runs";
+import { useResource } from "../api/useResource";
 import type { ServerState } from "../api/useServer";
 import { causalAddress } from "../causal/draft";
 import { exampleDraft } from "../causal/examples";
@@ -11,8 +13,18 @@ interface HomeProps {
   readonly server: ServerState;
 }
 
+const EVERY_MS = 5_000;
+
+/** What there is to see: `3 runs; my-run is training`. */
+export function runsText(runs: readonly RunRow[]): string {
+  if (runs.length === 0) return "No run has been written yet; the page says how to begin one.";
+  const training = runs.find((run) => run.status === "running" && run.live);
+  return `${count(runs.length, "run")}${training ? `; ${training.run} is training` : ""}`;
+}
+
 export function Home({ server }: HomeProps) {
   const model = server.capabilities?.model;
+  const runs = useResource("runs", listRuns, { every: EVERY_MS });
   return (
     <main className="home" id="main">
       <h1>What a language model computes, seen and proven</h1>
@@ -24,14 +36,14 @@ export function Home({ server }: HomeProps) {
             {model
               ? `${model.name}: ${count(model.n_layers, "layer")}, ${count(model.hooks.length, "hook")}`
               : server.withoutModel
-                ? "This server has no model: start it with `sonde serve`."
+                ? "This server has no model: start one with `sonde serve --model smollm2`."
                 : "…"}
           </p>
         </Link>
         <Link href="/live" className="door">
           <h2>Live</h2>
           <p>Watch which features are active while a model trains, and what they have to do with its reward.</p>
-          <p className="muted">Runs that trainers write into this server's directory.</p>
+          <p className="muted">{runs.data ? runsText(runs.data.runs) : "…"}</p>
         </Link>
       </div>
       {model && (

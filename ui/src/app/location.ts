@@ -4,6 +4,17 @@ import { useSyncExternalStore } from "react";
 
 const listeners = new Set<() => void>();
 
+/** A file has no query of its own that could be changed: there, the address is what follows the `#`. */
+function isFile(): boolean {
+  return window.location.protocol === "file:";
+}
+
+/** Path and query, `/causal/1f2e?with=3c4d`. */
+export function currentAddress(): string {
+  const { pathname, search, hash } = window.location;
+  return isFile() ? hash.slice(1) || "/" : pathname + search;
+}
+
 function notify(): void {
   for (const listener of listeners) listener();
 }
@@ -17,15 +28,15 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Path and query, `/causal/1f2e?with=3c4d`. */
+/** The same, kept current. */
 export function useAddress(): string {
-  return useSyncExternalStore(subscribe, () => window.location.pathname + window.location.search);
+  return useSyncExternalStore(subscribe, currentAddress);
 }
 
 /** Go somewhere; `replace` leaves no trace in the browser's history. */
 export function navigate(to: string, { replace = false } = {}): void {
-  if (to === window.location.pathname + window.location.search) return;
-  window.history[replace ? "replaceState" : "pushState"](null, "", to);
+  if (to === currentAddress()) return;
+  window.history[replace ? "replaceState" : "pushState"](null, "", isFile() ? `#${to}` : to);
   notify();
 }
 

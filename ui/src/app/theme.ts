@@ -1,6 +1,7 @@
 /** Light or dark: the reader's system decides, unless they have chosen here. */
 
 import { useCallback, useEffect, useSyncExternalStore } from "react";
+import { recall, remember } from "../api/remembering";
 import type { Theme } from "../widgets/colors";
 
 const NAME = "sonde-theme";
@@ -8,7 +9,7 @@ const DARK = "(prefers-color-scheme: dark)";
 const listeners = new Set<() => void>();
 
 function current(): Theme {
-  const chosen = localStorage.getItem(NAME);
+  const chosen = recall("localStorage", NAME);
   if (chosen === "light" || chosen === "dark") return chosen;
   return window.matchMedia(DARK).matches ? "dark" : "light";
 }
@@ -34,7 +35,7 @@ export function useThemeSwitch(): [Theme, () => void] {
     document.documentElement.dataset.theme = theme;
   }, [theme]);
   const change = useCallback(() => {
-    localStorage.setItem(NAME, current() === "dark" ? "light" : "dark");
+    remember("localStorage", NAME, current() === "dark" ? "light" : "dark");
     for (const listener of listeners) listener();
   }, []);
   return [theme, change];

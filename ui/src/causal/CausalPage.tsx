@@ -43,7 +43,7 @@ export default function CausalPage({ sweep, server, theme }: CausalPageProps) {
         {server.withoutModel ? (
           <EmptyState title="This server has no model">
             <p>
-              It only shows runs. To intervene, start one with a model: <code>sonde serve</code>.
+              It only shows runs. To intervene, start one with a model: <code>sonde serve --model smollm2</code>.
             </p>
           </EmptyState>
         ) : (

@@ -6,7 +6,8 @@ import { Link } from "../app/Link";
 import type { Theme } from "../widgets/colors";
 import { EmptyState } from "../widgets/EmptyState";
 import { ErrorNote } from "../widgets/ErrorNote";
-import { difference, requestDifferences } from "./compare";
+import { csvFile, saveFile } from "../widgets/leaving";
+import { difference, differenceTable, requestDifferences } from "./compare";
 import { HeatmapPanels } from "./HeatmapPanels";
 import { askedTokens, METRIC_NAME, tokenWord } from "./wording";
 import { useRecord } from "./usePast";
@@ -45,6 +46,13 @@ export function CompareResult({ record, summary, other, theme }: CompareResultPr
         </p>
       ))}
       {made && <HeatmapPanels axes={made.axes} values={made.values} baseline={0} noise={made.noise} theme={theme} />}
+      {made && (
+        <p>
+          <button type="button" onClick={() => saveFile(csvFile(differenceTable(made)), `difference-${record.id.slice(0, 8)}-${other.slice(0, 8)}.csv`)}>
+            CSV
+          </button>
+        </p>
+      )}
     </section>
   );
 }

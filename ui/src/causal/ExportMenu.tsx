@@ -6,8 +6,8 @@ import { authorization } from "../api/key";
 import { exportSweep } from "../api/sweeps";
 import type { ExportFormat, SweepRecord } from "../api/types";
 import { ErrorNote } from "../widgets/ErrorNote";
+import { copyText, saveFile } from "../widgets/leaving";
 import { Toolbar } from "../widgets/Toolbar";
-import { copyText, saveFile } from "./leaving";
 import { snippet } from "./snippet";
 
 const FORMATS: readonly ExportFormat[] = ["png", "svg", "html", "csv", "json", "parquet"];

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { SweepSummary } from "../api/types";
-import { difference, requestDifferences } from "./compare";
+import { difference, differenceTable, requestDifferences } from "./compare";
 
 const summary = (changes: Partial<SweepSummary>): SweepSummary =>
   ({
@@ -55,4 +55,12 @@ it("says in what the two were asked differently, but for names of runs", () => {
       { alpha: 1, source_run: "b", prompt: "x", foil_token: " y" },
     ),
   ).toEqual(["alpha 0.5, not 1", "foil_token none, not “ y”"]);
+});
+it("leaves as a table with a row a cell", () => {
+  const made = difference(summary({}), summary({ layers: [1], grid: [[1, 1]] }));
+  expect(made && differenceTable(made)).toEqual([
+    ["hook", "layer", "position", "token", "difference"],
+    ["post_block", "1", "0", "a", "2"],
+    ["post_block", "1", "1", "b", ""],
+  ]);
 });

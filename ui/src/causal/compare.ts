@@ -49,6 +49,21 @@ export function difference(one: SweepSummary, other: SweepSummary): Difference |
   };
 }
 
+/** One row a cell, with a heading; a cell that either lacks is empty. */
+export function differenceTable({ axes, values }: Difference): string[][] {
+  const { hooks, layers, positions, tokens } = axes;
+  const rows = hooks.flatMap((hook) =>
+    layers.flatMap((layer, row) =>
+      positions.map((position, column) => {
+        const value = values[hook]?.[row * positions.length + column] ?? Number.NaN;
+        const text = Number.isFinite(value) ? String(value) : "";
+        return [hook, String(layer), String(position), tokens[position] ?? "", text];
+      }),
+    ),
+  );
+  return [["hook", "layer", "position", "token", "difference"], ...rows];
+}
+
 /** Fields in which two requests differ, other than names that mean nothing: `alpha 0.5, not 1`. */
 export function requestDifferences(one: Request, other: Request): string[] {
   const names = new Set([...Object.keys(one), ...Object.keys(other)]);

@@ -2,8 +2,10 @@
 
 import type { RunRow } from "../api/runs";
 import { navigate } from "../app/location";
+import { useCopy } from "../copy/copied";
 import { useNow } from "../causal/useNow";
-import { ago, count } from "../widgets/numbers";
+import { ago, count, modelName } from "../widgets/numbers";
+import { SaveRun } from "./SaveRun";
 
 interface RunHeadProps {
   readonly run: RunRow;
@@ -14,19 +16,20 @@ interface RunHeadProps {
 }
 
 export function RunHead({ run, runs, newest, records }: RunHeadProps) {
+  const copied = useCopy() !== null;
   const now = useNow();
   const facts = [
-    run.model,
+    run.model === null ? null : modelName(run.model),
     run.status ?? (run.live ? "being written" : null),
     newest === null ? null : `step ${newest}`,
     records === null ? null : count(records, "record"),
     run.last_checkpoint === null ? null : `checkpoint-${run.last_checkpoint}`,
-    run.written === null ? null : `written ${ago(now / 1000 - run.written)}`,
+    run.written === null || copied ? null : `written ${ago(now / 1000 - run.written)}`,
   ].filter((fact) => fact !== null);
   return (
     <div className="run-head">
       <h1>
-        Live <span className="run-name">{run.run}</span>
+        {copied ? "Run" : "Live"} <span className="run-name">{run.run}</span>
       </h1>
       {runs.length > 1 && (
         <label>
@@ -42,6 +45,7 @@ export function RunHead({ run, runs, newest, records }: RunHeadProps) {
         </label>
       )}
       <span className="muted">{facts.join(" · ")}</span>
+      {!copied && <SaveRun run={run.run} />}
     </div>
   );
 }

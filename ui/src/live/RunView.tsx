@@ -5,6 +5,7 @@ import * as analytics from "../api/analytics";
 import { gatewayHealth, type RunRow } from "../api/runs";
 import { useResource } from "../api/useResource";
 import type { ServerState } from "../api/useServer";
+import { useCopy } from "../copy/copied";
 import type { Theme } from "../widgets/colors";
 import { EmptyState } from "../widgets/EmptyState";
 import { ErrorNote } from "../widgets/ErrorNote";
@@ -41,16 +42,15 @@ export function RunView({ run, runs, server, theme }: RunViewProps) {
   const [cursor] = useState(() => new TimeCursor());
   const scene = useScene(run, theme);
   const { live, shown } = scene;
-  const gateway = useResource("gateway", gatewayHealth, { every: HEALTH_MS });
+  const copy = useCopy();
+  const gateway = useResource(copy ? null : "gateway", gatewayHealth, { every: HEALTH_MS });
   const stream = gateway.data?.runs.find((each) => each.run === run.run) ?? null;
-  const health = useKept(
-    useAsked(scene, `health ${stretchKey(scene, COLUMNS)}`, (signal) =>
-      analytics.sidecarHealth(run.run, stepStretch(scene, COLUMNS), signal),
-    ).data,
-    run.run,
+  const asked = useAsked(scene, `health ${stretchKey(scene, COLUMNS)}`, (signal) =>
+    analytics.sidecarHealth(run.run, stepStretch(scene, COLUMNS), signal),
   );
+  const health = useKept(asked.data, run.run);
   const layers = scene.overview.data?.layers.map(({ layer }) => layer) ?? run.layers ?? [];
-  const nothing = scene.extent === null && !scene.overview.loading;
+  const nothing = scene.extent === null && !scene.overview.loading && !scene.overview.error;
   return (
     <CursorContext value={cursor}>
       <main className="page live" id="main">
@@ -69,20 +69,18 @@ export function RunView({ run, runs, server, theme }: RunViewProps) {
             {shown.feature && <FeatureCard scene={scene} name={shown.feature} />}
             <LossPanel scene={scene} />
             <RewardPanel scene={scene} />
-            <HealthPanel scene={scene} curves={health} />
+            <HealthPanel scene={scene} asked={asked} curves={health} />
             <ScatterPanel scene={scene} layers={layers} />
             <VocabularyPanel scene={scene} />
             <GenerationsPanel scene={scene} />
-            {shown.generation === null ? (
-              <StreamLog notices={live.data.notices} />
-            ) : (
+            {shown.generation !== null && (
               <Inspector scene={scene} id={shown.generation} hasModel={server.capabilities !== null} key={shown.generation} />
             )}
-            {shown.generation !== null && <StreamLog notices={live.data.notices} />}
+            {copy === null && <StreamLog notices={live.data.notices} />}
           </div>
         )}
       </main>
-      <LiveStatus live={live} stream={stream} paused={scene.paused} />
+      {copy === null && <LiveStatus live={live} stream={stream} paused={scene.paused} />}
     </CursorContext>
   );
 }

@@ -4,13 +4,14 @@ import { useCallback, useMemo, useState } from "react";
 import * as analytics from "../api/analytics";
 import type { Overview, Stretch } from "../api/analytics";
 import type { RunRow } from "../api/runs";
-import { useAfter } from "./useAfter";
-import { useVisible } from "./useVisible";
 import { useKeyWanted } from "../api/key";
 import { useResource, type Resource } from "../api/useResource";
-import { navigate, queryOf, useAddress } from "../app/location";
+import { currentAddress, navigate, queryOf, useAddress } from "../app/location";
+import { useCopy } from "../copy/copied";
 import type { Theme } from "../widgets/colors";
 import { streamAddress, useStream, type LiveState } from "./store";
+import { useAfter } from "./useAfter";
+import { useVisible } from "./useVisible";
 import { readAddress, writeAddress, type LiveAddress } from "./view/address";
 import { rangeOf, type Extent } from "./view/window";
 
@@ -35,7 +36,7 @@ export interface Scene {
 /** More records than this are history, which the server knows better than a replay would tell. */
 const WORTH_REPLAYING = 100_000;
 /** The stream begins after so long, though the server has not answered yet. */
-const PATIENCE_MS = 2_000;
+const PATIENCE_MS = 8_000;
 const BUSY_MS = 4_000;
 const CALM_MS = 15_000;
 
@@ -45,11 +46,12 @@ export function useScene(run: RunRow, theme: Theme): Scene {
   const [paused, setPaused] = useState(false);
   const [busy, setBusy] = useState(true);
   const visible = useVisible();
-  const every = paused || !visible ? undefined : busy ? BUSY_MS : CALM_MS;
+  const copied = useCopy() !== null;
+  const every = paused || copied || !visible ? undefined : busy ? BUSY_MS : CALM_MS;
   const overview = useAsked({ run, every }, "overview", (signal) => analytics.overview(run.run, signal));
   const [begin, setBegin] = useState<{ run: string; url: string } | null>(null);
   const slow = useAfter(PATIENCE_MS); // a run that takes long to sum up is a long one
-  if ((slow || !overview.loading) && begin?.run !== run.run) {
+  if (!copied && (slow || !overview.loading) && begin?.run !== run.run) {
     const onlyNew = overview.loading || (overview.data?.coverage.records ?? 0) > WORTH_REPLAYING;
     setBegin({ run: run.run, url: streamAddress({ run: run.run, onlyNew }) });
   }
@@ -57,8 +59,7 @@ export function useScene(run: RunRow, theme: Theme): Scene {
   if (busy !== (live.rate > 0 || live.version === 0)) setBusy(!busy);
 
   const go = useCallback((change: Partial<LiveAddress>) => {
-    const { pathname, search } = window.location;
-    navigate(writeAddress(pathname + search, change), { replace: change.window !== undefined });
+    navigate(writeAddress(currentAddress(), change), { replace: change.window !== undefined });
   }, []);
   const unit = unitOf(overview.data, live);
   const extent = extentOf(overview.data, live, unit);

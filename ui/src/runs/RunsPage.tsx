@@ -6,7 +6,7 @@ import type { ServerState } from "../api/useServer";
 import { Link } from "../app/Link";
 import { useNow } from "../causal/useNow";
 import { ErrorNote } from "../widgets/ErrorNote";
-import { ago, MISSING, ranges } from "../widgets/numbers";
+import { ago, MISSING, modelName, ranges } from "../widgets/numbers";
 import { StatusBar } from "../widgets/StatusBar";
 import { NoRuns } from "./NoRuns";
 import "./runs.css";
@@ -66,7 +66,7 @@ function Row({ run, now }: { readonly run: RunRow; readonly now: number }) {
         <Link href={`/live/${encodeURIComponent(run.run)}`}>{run.run}</Link>
       </th>
       <td>{run.status ?? (run.live ? "being written" : MISSING)}</td>
-      <td>{run.model ?? MISSING}</td>
+      <td>{run.model === null ? MISSING : modelName(run.model)}</td>
       <td>{run.layers === null ? MISSING : ranges(run.layers)}</td>
       <td>{run.last_checkpoint ?? MISSING}</td>
       <td>{run.written === null ? MISSING : ago(now - run.written)}</td>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import examples from "./examples.generated.json";
-import { ago, count, decimalsFor, duration, fixed, number, ranges, rate, signed, size } from "./numbers";
+import { ago, count, decimalsFor, duration, fixed, modelName, number, ranges, rate, signed, size } from "./numbers";
 
 describe("numbers are written as Python writes them", () => {
   it.each(examples.number)("%f on its own", (value, text) => expect(number(Number(value))).toBe(text));
@@ -22,3 +22,10 @@ describe("what Python has no examples of", () => {
   });
   it("writes runs of numbers as ranges", () => expect(ranges([9, 0, 1, 2, 7, 10, 7])).toBe("0–2, 7, 9–10"));
 });
+
+it.each([
+  ["Qwen/Qwen3-0.6B", "Qwen/Qwen3-0.6B"],
+  ["smollm2", "smollm2"],
+  ["/models/mine/", "mine"],
+  ["/", "/"],
+])("the model %s is called %s", (model, name) => expect(modelName(model)).toBe(name));

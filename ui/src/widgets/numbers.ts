@@ -108,3 +108,8 @@ function grouped(text: string): string {
 function minus(text: string): string {
   return text.replaceAll("-", MINUS);
 }
+
+/** A model by its name: of one that was loaded from a folder, the folder's. */
+export function modelName(model: string): string {
+  return model.startsWith("/") ? (model.split("/").findLast((part) => part !== "") ?? model) : model;
+}

@@ -13,6 +13,11 @@ export function visible(text: string): string {
   return COMBINES.test(shown) ? `\u25CC${shown}` : shown;
 }
 
+/** A text to read: lines stay lines, and all else that cannot be seen is spelled out. */
+export function readable(text: string): string {
+  return text.split("\n").map(visible).join("\n");
+}
+
 /** A token as a label: `·Paris`, `\n`, `∅` for the empty text of a special token. */
 export function tokenLabel(text: string): string {
   return visible(text).replaceAll(" ", "\u00B7") || "\u2205";

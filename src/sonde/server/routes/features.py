@@ -13,6 +13,7 @@ from fastapi import APIRouter, Query
 
 from sonde.errors import BadRequest
 from sonde.runs.hub import Hub
+from sonde.runs.layout import RunLayout
 from sonde.runs.reader import read_object, run_info
 from sonde.sae import shipped
 from sonde.sae.feature_file import FEATURES, read_some
@@ -42,17 +43,22 @@ def routes(hub: Hub) -> APIRouter:
         numbers = _numbers(features)
         if run is None:
             return _cards(layer, shipped.find(str(layer)), numbers)
-        found, reason = dictionary_of(hub, run, layer)
-        if found is None:
-            return FeatureCards(layer=layer, dictionary="", features=[], reason=reason)
-        return _cards(layer, found, numbers)
+        return cards_of(hub.layout_of(run), layer, numbers)
 
     return router
 
 
-def dictionary_of(hub: Hub, run: str, layer: int) -> tuple[Path | None, str | None]:
+def cards_of(layout: RunLayout, layer: int, numbers: list[int]) -> FeatureCards:
+    """What some features of a run's dictionary mean, or why that is not known."""
+    found, reason = dictionary_of(layout, layer)
+    if found is None:
+        return FeatureCards(layer=layer, dictionary="", features=[], reason=reason)
+    return _cards(layer, found, numbers)
+
+
+def dictionary_of(layout: RunLayout, layer: int) -> tuple[Path | None, str | None]:
     """The folder with the descriptions of a run's dictionary, or why there is none."""
-    info = run_info(hub.layout_of(run))
+    info = run_info(layout)
     if info is None:
         return None, "the run has no run.json, so it is not known which dictionary it was read with"
     file = next((sae for sae in info.saes if sae.layer_index == layer), None)

@@ -5,7 +5,7 @@ from typing import get_args
 
 from fastapi import APIRouter, Response
 
-from sonde.errors import ServerBusy, ServerStopping
+from sonde.errors import EngineLost, ServerBusy, ServerStopping
 from sonde.schema import (
     Capabilities,
     ExportFormat,
@@ -32,6 +32,8 @@ def routes(parts: Parts) -> APIRouter:
     @router.get("/health", operation_id="health")
     async def health() -> Health:
         """The process is alive. Never waits for the model."""
+        if parts.engine.lost is not None:
+            raise parts.engine.lost
         return Health()
 
     @router.get("/ready", operation_id="ready", responses={503: {"model": Readiness}})
@@ -63,7 +65,7 @@ async def _not_ready(parts: Parts) -> str | None:
             await parts.engine.call(parts.backend.describe)
     except TimeoutError:
         return f"the model has not answered for {READY_SECONDS:g} seconds"
-    except (ServerBusy, ServerStopping) as error:
+    except (EngineLost, ServerBusy, ServerStopping) as error:
         return str(error)
     return None
 

@@ -1,9 +1,11 @@
 """Text to tokens and back, at the root and without a key: clients ask here without one."""
 
 import asyncio
+from collections.abc import Callable
 
 from fastapi import APIRouter
 
+from sonde.backends.base import Backend
 from sonde.errors import BadRequest
 from sonde.schema import DetokenizeRequest, Text, TokenizeRequest, Tokens
 from sonde.server.completion.admit import check_model
@@ -30,6 +32,12 @@ def routes(parts: Parts) -> APIRouter:
         return await asyncio.to_thread(_detokenize, body, parts)
 
     return router
+
+
+def splitter(backend: Backend) -> Callable[[str], list[str]]:
+    """What gives the texts of a completion's tokens, as they follow its prompt."""
+    inner = InnerText(backend)
+    return lambda text: [inner.of([token]) for token in backend.tokenize(text, special=False)]
 
 
 def _tokenize(body: TokenizeRequest, parts: Parts, inner: InnerText) -> Tokens:

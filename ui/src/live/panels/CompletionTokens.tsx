@@ -6,7 +6,7 @@ import { navigate } from "../../app/location";
 import { cssColor, type Theme } from "../../widgets/colors";
 import { Legend } from "../../widgets/Legend";
 import { fractionOf, scaleOf } from "../../widgets/scale";
-import { visible } from "../../widgets/tokens";
+import { readable } from "../../widgets/tokens";
 import { TokenStrip, type StripToken } from "../../widgets/TokenStrip";
 import { plainTextOn } from "../view/ink";
 import { activationsOf, causalFor } from "../view/inspect";
@@ -21,6 +21,7 @@ interface CompletionTokensProps {
   readonly layer: number | null;
   readonly feature: number | null;
   readonly reason: string | null;
+  /** What Causal would open with; null where there is no Causal. */
   readonly prompt: string | null;
 }
 
@@ -45,7 +46,7 @@ export function CompletionTokens(props: CompletionTokensProps) {
     <>
       {texts === null && (
         <p className="text-block">
-          <bdi>{visible(props.completion)}</bdi>
+          <bdi>{readable(props.completion)}</bdi>
         </p>
       )}
       {shown.length > 0 && <TokenStrip label="Tokens of the completion" tokens={shown} {...onToggle} />}
@@ -56,7 +57,7 @@ export function CompletionTokens(props: CompletionTokensProps) {
         {props.reason ??
           (texts === null
             ? `${values.size} of ${props.total} tokens were recorded; which piece of the text each is, only a server with the model can say.`
-            : `${values.size} of ${props.total} tokens were recorded (underlined). Click a token to ask Causal why it was said.`)}
+            : `${values.size} of ${props.total} tokens were recorded (underlined). ${prompt === null ? "" : "Click a token to ask Causal why it was said."}`)}
       </p>
     </>
   );

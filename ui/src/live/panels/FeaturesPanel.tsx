@@ -2,13 +2,13 @@
 
 import { useMemo, useRef } from "react";
 import * as analytics from "../../api/analytics";
-import { EmptyState } from "../../widgets/EmptyState";
 import { number } from "../../widgets/numbers";
 import { useWidth } from "../plot/useWidth";
 import { stretchKey, stretchOf, useAsked, type Scene } from "../scene";
 import { useKept } from "../useKept";
 import { featureView, type Seen } from "../view/grids";
 import { axisOf, columnsIn } from "../view/window";
+import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";
 import { TimeHeatmap } from "./TimeHeatmap";
 
@@ -43,9 +43,9 @@ export function FeaturesPanel({ scene, layer }: { readonly scene: Scene; readonl
     >
       <div ref={box} className="measure">
         {view.rows.length === 0 ? (
-          <EmptyState title={`Layer ${layer} has no active features here`}>
+          <NothingHere asked={asked} title={`Layer ${layer} has no active features here`}>
             <p>{tile?.reason ?? "None was among the strongest of any token in this stretch of time."}</p>
-          </EmptyState>
+          </NothingHere>
         ) : (
           <TimeHeatmap
             label={`Highest activation of features of layer ${layer} over ${unit}s`}

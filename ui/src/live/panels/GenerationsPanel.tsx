@@ -2,10 +2,11 @@
 
 import { useMemo } from "react";
 import * as analytics from "../../api/analytics";
-import { EmptyState } from "../../widgets/EmptyState";
+import { useCopy } from "../../copy/copied";
 import { number } from "../../widgets/numbers";
 import { fit, visible } from "../../widgets/tokens";
 import { useAsked, type Scene } from "../scene";
+import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";
 import { missing } from "./RewardPanel";
 
@@ -22,6 +23,7 @@ interface Row {
 
 export function GenerationsPanel({ scene }: { readonly scene: Scene }) {
   const { run, live, shown, go } = scene;
+  const copied = useCopy() !== null;
   const asked = useAsked(scene, "generations", (signal) => analytics.generations(run.run, MOST, signal));
   const rows = useMemo(
     () => newest(live.data.generations.all(), asked.data?.generations ?? []),
@@ -29,11 +31,11 @@ export function GenerationsPanel({ scene }: { readonly scene: Scene }) {
     [live.data, live.version, asked.data],
   );
   return (
-    <Panel title="Generations" about="The newest completions. Open one to read it token by token.">
+    <Panel title="Generations" wide={copied && shown.generation === null} about="The newest completions. Open one to read it token by token.">
       {rows.length === 0 ? (
-        <EmptyState title="No generations">
+        <NothingHere asked={asked} title="No generations">
           <p>{asked.data?.reason ?? missing(run.missing, "generations.jsonl")}</p>
-        </EmptyState>
+        </NothingHere>
       ) : (
         <div className="scroll tall" tabIndex={0} role="region" aria-label="Generations, table">
           <table className="facts-table generations">

@@ -1,21 +1,24 @@
 /** Whether the dictionaries still fit the policy as it moves. */
 
 import { useMemo } from "react";
-import { EmptyState } from "../../widgets/EmptyState";
 import type { Curves } from "../../api/analytics";
+import type { Resource } from "../../api/useResource";
 import { duration } from "../../widgets/numbers";
 import { TimePlot } from "../plot/TimePlot";
 import type { Scene } from "../scene";
 import { FIT_TEXT, FITS, healthView, type Fit } from "../view/curves";
+import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";
 import { missing } from "./RewardPanel";
 
 interface HealthPanelProps {
   readonly scene: Scene;
+  readonly asked: Resource<Curves>;
+  /** The last answer there was. */
   readonly curves: Curves | null;
 }
 
-export function HealthPanel({ scene, curves }: HealthPanelProps) {
+export function HealthPanel({ scene, asked, curves }: HealthPanelProps) {
   const { run, live, shown, from, to, go } = scene;
   const view = useMemo(
     () => healthView(curves, live.data.health.all(), shown.fit),
@@ -41,9 +44,9 @@ export function HealthPanel({ scene, curves }: HealthPanelProps) {
       }
     >
       {view.x.length === 0 ? (
-        <EmptyState title="No health lines">
+        <NothingHere asked={asked} title="No health lines">
           <p>{curves?.reason ?? missing(run.missing, "sae_health.jsonl")}</p>
-        </EmptyState>
+        </NothingHere>
       ) : (
         <TimePlot
           label={FIT_TEXT[shown.fit]}

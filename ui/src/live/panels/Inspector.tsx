@@ -6,9 +6,10 @@ import type { GenerationRow } from "../../api/analytics";
 import { tokenize } from "../../api/prompts";
 import { useResource } from "../../api/useResource";
 import { Link } from "../../app/Link";
+import { useCopy } from "../../copy/copied";
 import { ErrorNote } from "../../widgets/ErrorNote";
 import { number } from "../../widgets/numbers";
-import { visible } from "../../widgets/tokens";
+import { readable } from "../../widgets/tokens";
 import { useAsked, type Scene } from "../scene";
 import { candidates, causalFor, fitting, layersOf } from "../view/inspect";
 import { CompletionTokens } from "./CompletionTokens";
@@ -26,8 +27,9 @@ const OFFERED = 16;
 export function Inspector({ scene, id, hasModel }: InspectorProps) {
   const { run, shown, go, live } = scene;
   const asked = useAsked(scene, `generation ${id}`, (signal) => analytics.generation(run.run, id, signal));
-  const streamed = live.data.generations.get(id);
-  const row: GenerationRow | undefined = asked.data?.generation ?? streamed;
+  const copy = useCopy();
+  const listed = live.data.generations.get(id) ?? copy?.generations.generations.find((each) => each.generation_id === id);
+  const row: GenerationRow | undefined = asked.data?.generation ?? listed;
   const completion = row?.completion ?? null;
   const texts = useResource(hasModel && completion !== null ? completion : null, async (signal) =>
     (await tokenize(completion ?? "", false, signal)).map(({ text }) => text),
@@ -37,7 +39,8 @@ export function Inspector({ scene, id, hasModel }: InspectorProps) {
   const layer = shown.feature?.layer ?? shown.layer ?? layers.at(-1) ?? null;
   const offered = useMemo(() => (layer === null ? [] : candidates(tokens, layer).slice(0, OFFERED)), [tokens, layer]);
   const feature = shown.feature?.feature ?? offered[0]?.feature ?? null;
-  const split = row && texts.data ? fitting(texts.data, row.completion_tokens) : null;
+  const pieces = texts.data ?? copy?.pieces[id];
+  const split = row && pieces ? fitting(pieces, row.completion_tokens) : null;
   return (
     <Panel
       title={`Generation ${id}`}
@@ -47,13 +50,13 @@ export function Inspector({ scene, id, hasModel }: InspectorProps) {
         </button>
       }
     >
-      {asked.error && !row && <ErrorNote error={asked.error} onRetry={asked.reload} />}
+      {asked.error && (!row || copy) && <ErrorNote error={asked.error} onRetry={asked.reload} />}
       {row && (
         <>
           <Rewards row={row} />
           <h3>Prompt</h3>
           <p className="text-block">
-            <bdi>{row.prompt === null ? "no longer in the file" : visible(row.prompt)}</bdi>
+            <bdi>{row.prompt === null ? "no longer in the file" : readable(row.prompt)}</bdi>
           </p>
           <h3>Completion</h3>
           {layer !== null && offered.length > 0 && (
@@ -93,9 +96,9 @@ export function Inspector({ scene, id, hasModel }: InspectorProps) {
             layer={layer}
             feature={feature}
             reason={asked.data?.reason ?? null}
-            prompt={row.prompt}
+            prompt={copy ? null : row.prompt}
           />
-          {row.prompt !== null && (
+          {row.prompt !== null && copy === null && (
             <p>
               <Link className="button" href={causalFor(row.prompt, split, null)}>
                 Open this prompt in Causal

@@ -2,7 +2,6 @@
 
 import { useMemo, useRef } from "react";
 import * as analytics from "../../api/analytics";
-import { EmptyState } from "../../widgets/EmptyState";
 import { count, number } from "../../widgets/numbers";
 import { Toolbar } from "../../widgets/Toolbar";
 import { useWidth } from "../plot/useWidth";
@@ -11,6 +10,7 @@ import { MEASURES, type Measure } from "../stream/cells";
 import { useKept } from "../useKept";
 import { layerView, type Height, type Seen } from "../view/grids";
 import { axisOf, columnsIn } from "../view/window";
+import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";
 import { TimeHeatmap } from "./TimeHeatmap";
 
@@ -64,14 +64,22 @@ export function LayersPanel({ scene }: { readonly scene: Scene }) {
               <option value="mean">mean</option>
             </select>
           </label>
+          <label>
+            <input
+              type="checkbox"
+              checked={!shown.ownScales}
+              onChange={(event) => go({ ownScales: !event.target.checked })}
+            />{" "}
+            one scale for all layers
+          </label>
         </Toolbar>
       }
     >
       <div ref={box} className="measure">
         {view.rows.length === 0 ? (
-          <EmptyState title="No records yet">
+          <NothingHere asked={asked} title="No records yet">
             <p>{live.data.idle ?? "They appear here the moment the trainer writes them."}</p>
-          </EmptyState>
+          </NothingHere>
         ) : (
           <TimeHeatmap
             label={`Layers over ${unit}s: ${meaning}`}
@@ -81,7 +89,8 @@ export function LayersPanel({ scene }: { readonly scene: Scene }) {
             theme={scene.theme}
             width={width}
             rowName={(layer) => `layer ${layer}`}
-            meaning={meaning}
+            meaning={shown.ownScales ? `${meaning}, from a layer's least to its greatest` : meaning}
+            ownScales={shown.ownScales}
             keys={KEYS}
             say={saySeen}
             onChoose={(layer) => go({ layer })}

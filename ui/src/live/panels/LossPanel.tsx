@@ -2,7 +2,6 @@
 
 import { useMemo, useRef } from "react";
 import * as analytics from "../../api/analytics";
-import { EmptyState } from "../../widgets/EmptyState";
 import { count, number } from "../../widgets/numbers";
 import { TimePlot } from "../plot/TimePlot";
 import type { Flag, LineSeries } from "../plot/timeOptions";
@@ -12,6 +11,7 @@ import { useKept } from "../useKept";
 import { layerView, type HeatView } from "../view/grids";
 import { spikesOf } from "../view/spikes";
 import { axisOf, columnName, columnsIn, timeOf } from "../view/window";
+import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";
 
 const MOST_SAID = 4;
@@ -39,7 +39,7 @@ export function LossPanel({ scene }: { readonly scene: Scene }) {
     >
       <div ref={box}>
         {view.rows.length === 0 ? (
-          <EmptyState title="No losses yet" />
+          <NothingHere asked={asked} title="No losses yet" />
         ) : (
           <>
             <TimePlot

@@ -2,11 +2,11 @@
 
 import { useMemo } from "react";
 import * as analytics from "../../api/analytics";
-import { EmptyState } from "../../widgets/EmptyState";
 import { TimePlot } from "../plot/TimePlot";
 import { stepStretch, stretchKey, useAsked, type Scene } from "../scene";
 import { useKept } from "../useKept";
 import { rewardView } from "../view/curves";
+import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";
 
 const COLUMNS = 256;
@@ -14,12 +14,10 @@ const RANGE = [0, 1] as const;
 
 export function RewardPanel({ scene }: { readonly scene: Scene }) {
   const { run, live, from, to, unit, go } = scene;
-  const curves = useKept(
-    useAsked(scene, `rewards ${stretchKey(scene, COLUMNS)}`, (signal) =>
-      analytics.rewards(run.run, stepStretch(scene, COLUMNS), signal),
-    ).data,
-    run.run,
+  const asked = useAsked(scene, `rewards ${stretchKey(scene, COLUMNS)}`, (signal) =>
+    analytics.rewards(run.run, stepStretch(scene, COLUMNS), signal),
   );
+  const curves = useKept(asked.data, run.run);
   const view = useMemo(
     () => rewardView(curves, live.data.metrics.all()),
     // eslint-disable-next-line react-hooks/exhaustive-deps -- `version` stands for what is in `data`
@@ -28,9 +26,9 @@ export function RewardPanel({ scene }: { readonly scene: Scene }) {
   return (
     <Panel title="Reward" about="Mean of a step's completions, from its least to its greatest, and the share that passed the gate.">
       {view.x.length === 0 ? (
-        <EmptyState title="No rewards">
+        <NothingHere asked={asked} title="No rewards">
           <p>{curves?.reason ?? missing(run.missing, "grpo_metrics.jsonl")}</p>
-        </EmptyState>
+        </NothingHere>
       ) : (
         <TimePlot
           label="Reward"

@@ -3,12 +3,11 @@
 import { useMemo, useState } from "react";
 import * as analytics from "../../api/analytics";
 import type { Correlation } from "../../api/analytics";
-import { EmptyState } from "../../widgets/EmptyState";
-import { ErrorNote } from "../../widgets/ErrorNote";
 import { number } from "../../widgets/numbers";
 import { PointPlot } from "../plot/PointPlot";
 import { useAsked, type Scene } from "../scene";
 import { AMONG_TEXT, coefficientText, pointsOf } from "../view/points";
+import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";
 
 const MOST_POINTS = 2000;
@@ -44,11 +43,10 @@ export function ScatterPanel({ scene, layers }: ScatterPanelProps) {
         </label>
       }
     >
-      {asked.error && !found && <ErrorNote error={asked.error} onRetry={asked.reload} />}
-      {found && points && points.x.length === 0 && (
-        <EmptyState title="No points">
-          <p>{found.reason ?? "No generation has both a reward and records yet."}</p>
-        </EmptyState>
+      {(points === null || points.x.length === 0) && (
+        <NothingHere asked={asked} title="No points">
+          <p>{found?.reason ?? "No generation has both a reward and records yet."}</p>
+        </NothingHere>
       )}
       {found && points && points.x.length > 0 && (
         <>

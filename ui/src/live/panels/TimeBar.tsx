@@ -1,6 +1,7 @@
 /** Time: pause, follow, zoom. The same by keys, anywhere on the page but in a field. */
 
 import { useEffect, useEffectEvent } from "react";
+import { useCopy } from "../../copy/copied";
 import { Toolbar } from "../../widgets/Toolbar";
 import { useTimeCursor } from "../cursor";
 import type { Scene } from "../scene";
@@ -9,6 +10,7 @@ import { following, zoomedIn, zoomedOut } from "../view/window";
 export function TimeBar({ scene }: { readonly scene: Scene }) {
   const { shown, extent, paused, setPaused, go, unit, from, to } = scene;
   const [time] = useTimeCursor();
+  const moving = useCopy() === null;
   const { window: stretch } = shown;
   const change = {
     in: () => extent && go({ window: zoomedIn(stretch, extent, time) }),
@@ -21,8 +23,7 @@ export function TimeBar({ scene }: { readonly scene: Scene }) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (target instanceof HTMLElement && target.closest("input, select, textarea")) return;
     const actions: Record<string, (() => unknown) | undefined> = {
-      p: () => setPaused(!paused),
-      f: change.follow,
+      ...(moving && { p: () => setPaused(!paused), f: change.follow }),
       "+": change.in,
       "=": change.in,
       "-": change.out,
@@ -41,20 +42,24 @@ export function TimeBar({ scene }: { readonly scene: Scene }) {
   return (
     <div className="time-bar">
       <Toolbar label="Time">
-        <button type="button" aria-pressed={paused} aria-keyshortcuts="p" onClick={() => setPaused(!paused)}>
-          {paused ? "Go on" : "Pause"} <kbd>P</kbd>
-        </button>
-        <button
-          type="button"
-          aria-pressed={stretch.kind !== "fixed" && !paused}
-          aria-keyshortcuts="f"
-          onClick={() => {
-            setPaused(false);
-            change.follow();
-          }}
-        >
-          Follow <kbd>F</kbd>
-        </button>
+        {moving && (
+          <>
+            <button type="button" aria-pressed={paused} aria-keyshortcuts="p" onClick={() => setPaused(!paused)}>
+              {paused ? "Go on" : "Pause"} <kbd>P</kbd>
+            </button>
+            <button
+              type="button"
+              aria-pressed={stretch.kind !== "fixed" && !paused}
+              aria-keyshortcuts="f"
+              onClick={() => {
+                setPaused(false);
+                change.follow();
+              }}
+            >
+              Follow <kbd>F</kbd>
+            </button>
+          </>
+        )}
         <button type="button" aria-keyshortcuts="+" onClick={change.in} aria-label="Zoom in">
           Zoom in <kbd>+</kbd>
         </button>

@@ -8,7 +8,7 @@ import type { Place } from "../../widgets/heatmap/cursor";
 import { Legend, type LegendKey } from "../../widgets/Legend";
 import { scaleOf, type Scale } from "../../widgets/scale";
 import { useTimeCursor } from "../cursor";
-import type { HeatView, Seen } from "../view/grids";
+import { sharesOfRows, type HeatView, type Seen } from "../view/grids";
 import { columnName, columnOf, timeOf } from "../view/window";
 
 interface TimeHeatmapProps {
@@ -25,10 +25,13 @@ interface TimeHeatmapProps {
   /** Enter or a click on a row. */
   readonly onChoose: (row: number) => void;
   readonly rowHeight: number;
+  /** Whether colours compare a row with itself only: rows of very different size would hide each other. */
+  readonly ownScales?: boolean;
   /** Which signs the legend explains. */
   readonly keys: readonly LegendKey[];
 }
 
+const OWN: Scale = { low: 0, high: 1, baseline: null, noise: 0 };
 const ROW_LABELS = 62;
 const COLUMN_LABELS = 14;
 
@@ -39,6 +42,8 @@ export function TimeHeatmap(props: TimeHeatmapProps) {
   const [row, setRow] = useState<number | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const scale: Scale = useMemo(() => scaleOf(grid.finite(), null), [grid]);
+  const colored = useMemo(() => (props.ownScales === true ? sharesOfRows(grid) : grid), [grid, props.ownScales]);
+  const colors = colored === grid ? scale : OWN;
   const column = time === null ? null : columnOf(axis, time);
   const cursor: Place | null = row !== null && column !== null && row < rows.length ? { row, column } : null;
   const at = cursor ? rows.length - 1 - cursor.row : null;
@@ -64,9 +69,9 @@ export function TimeHeatmap(props: TimeHeatmapProps) {
     >
       <Heatmap
         label={props.label}
-        grid={grid}
+        grid={colored}
         version={props.version}
-        scale={scale}
+        scale={colors}
         theme={props.theme}
         rowLabels={rowLabels}
         columnLabels={columnLabels}
@@ -77,7 +82,7 @@ export function TimeHeatmap(props: TimeHeatmapProps) {
         mostColumnLabels={COLUMN_LABELS}
       />
       <div className="heatmap-foot">
-        <Legend scale={scale} theme={props.theme} label={props.meaning} keys={props.keys} />
+        <Legend scale={colors} theme={props.theme} label={props.meaning} keys={props.keys} />
         <p className="live-read-out" aria-hidden="true">
           {readOut || `${unit} ${columnName(axis, 0)} to ${columnName(axis, axis.columns - 1)}`}
         </p>

@@ -3,12 +3,11 @@
 import * as analytics from "../../api/analytics";
 import type { Feature, VocabularyFeature } from "../../api/analytics";
 import { useResource } from "../../api/useResource";
-import { EmptyState } from "../../widgets/EmptyState";
-import { ErrorNote } from "../../widgets/ErrorNote";
 import { count, number } from "../../widgets/numbers";
 import { tokenLabel } from "../../widgets/tokens";
 import { useAsked, type Scene } from "../scene";
 import { featureText, type FeatureName } from "../view/address";
+import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";
 
 const MOST = 25;
@@ -31,11 +30,10 @@ export function VocabularyPanel({ scene }: { readonly scene: Scene }) {
           : "Features that generations which pass the gate keep using."
       }
     >
-      {asked.error && !found && <ErrorNote error={asked.error} onRetry={asked.reload} />}
-      {found && found.features.length === 0 && (
-        <EmptyState title="No feature is sustained yet">
-          <p>{found.reason ?? "None is in enough of the generations that passed."}</p>
-        </EmptyState>
+      {(found === null || found.features.length === 0) && (
+        <NothingHere asked={asked} title="No feature is sustained yet">
+          <p>{found?.reason ?? "None is in enough of the generations that passed."}</p>
+        </NothingHere>
       )}
       {found && found.features.length > 0 && (
         <>

@@ -85,7 +85,7 @@ function pointOptions(
   return {
     width,
     height,
-    padding: [8, 8, 0, 0],
+    padding: [8, 20, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { show: false } },
     // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the library's enum has no values at run time

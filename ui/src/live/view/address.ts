@@ -17,6 +17,8 @@ export interface LiveAddress {
   readonly layer: number | null;
   readonly measure: Measure;
   readonly height: Height;
+  /** Whether the colours of a layer compare it with itself only. */
+  readonly ownScales: boolean;
   readonly fit: Fit;
   readonly generation: string | null;
   readonly feature: FeatureName | null;
@@ -28,6 +30,7 @@ export function readAddress(query: URLSearchParams): LiveAddress {
     layer: whole(query.get("layer")),
     measure: MEASURES.find((each) => each === query.get("measure")) ?? "activation",
     height: query.get("height") === "mean" ? "mean" : "high",
+    ownScales: query.get("scale") !== "one",
     fit: FITS.find((each) => each === query.get("fit")) ?? "fvu",
     generation: query.get("generation"),
     feature: featureOf(query.get("feature")),
@@ -35,12 +38,13 @@ export function readAddress(query: URLSearchParams): LiveAddress {
 }
 
 export function writeAddress(address: string, change: Partial<LiveAddress>): string {
-  const { window, layer, measure, height, fit, generation, feature } = change;
+  const { window, layer, measure, height, ownScales, fit, generation, feature } = change;
   return withQuery(address, {
     ...(window && queryOfWindow(window)),
     ...(layer !== undefined && { layer: layer === null ? null : String(layer) }),
     ...(measure && { measure: measure === "activation" ? null : measure }),
     ...(height && { height: height === "high" ? null : height }),
+    ...(ownScales !== undefined && { scale: ownScales ? null : "one" }),
     ...(fit && { fit: fit === "fvu" ? null : fit }),
     ...(generation !== undefined && { generation }),
     ...(feature !== undefined && { feature: feature && featureText(feature) }),

@@ -5,6 +5,7 @@
  */
 
 import { MISSING_CELL, PENDING, RingGrid } from "../../widgets/heatmap/ring";
+import { scaleOf } from "../../widgets/scale";
 import type { Tile } from "../../api/analytics";
 import { addCell, emptyCell, recordsOf, statOf, type Cell, type Measure, type Stat } from "../stream/cells";
 import type { RunData } from "../stream/data";
@@ -161,4 +162,18 @@ function viewOf(axis: Axis, rows: readonly number[], at: HeatView["at"], height:
     }
   }
   return { axis, rows, grid, at };
+}
+
+/** The same cells as shares of their row: 0 is its least, 1 its greatest. What has no number keeps none. */
+export function sharesOfRows(grid: RingGrid): RingGrid {
+  const rows = Array.from({ length: grid.rows }, (_, row) => {
+    const values = Array.from({ length: grid.length }, (_each, column) => grid.get(row, column));
+    const { low, high } = scaleOf(values, null);
+    return { values, low, reach: high - low || 1 };
+  });
+  return RingGrid.from(grid.rows, grid.length, (row, column) => {
+    const { values = [], low = 0, reach = 1 } = rows[row] ?? {};
+    const value = values[column] ?? PENDING;
+    return Number.isFinite(value) ? (value - low) / reach : value;
+  });
 }

@@ -4,7 +4,8 @@ import { event, metrics, record } from "../stream/made";
 import { Reducer } from "../stream/reducer";
 import { readAddress, writeAddress } from "./address";
 import { rewardView } from "./curves";
-import { featureView, layerView } from "./grids";
+import { MISSING_CELL, RingGrid } from "../../widgets/heatmap/ring";
+import { featureView, layerView, sharesOfRows } from "./grids";
 import { spikesOf } from "./spikes";
 import { axisOf, columnName, following, rangeOf, windowOfQuery, zoomedIn, zoomedOut } from "./window";
 
@@ -111,6 +112,7 @@ test("the address restores what it was made from", () => {
     window: { kind: "fixed", from: 3, to: 90 },
     layer: 15,
     measure: "loss",
+    ownScales: false,
     height: "mean",
     fit: "l0",
     generation: "3-1",
@@ -120,4 +122,19 @@ test("the address restores what it was made from", () => {
   expect(readAddress(new URLSearchParams(address.split("?")[1]))).toEqual(change);
   expect(writeAddress(address, { layer: null, window: { kind: "all" }, feature: null })).not.toMatch(/layer=|from=|feature=/);
   expect(windowOfQuery(new URLSearchParams("from=9&to=3&last=x"))).toEqual({ kind: "all" });
+});
+
+test("rows of very different size are each compared with themselves", () => {
+  const values = [
+    [1, 3, 2],
+    [4000, MISSING_CELL, 2000],
+    [7, 7, 7],
+  ];
+  const shares = sharesOfRows(RingGrid.from(3, 3, (row, column) => values[row]?.[column] ?? 0));
+  const shown = values.map((row, at) => row.map((_, column) => shares.get(at, column)));
+  expect(shown).toEqual([
+    [0, 1, 0.5],
+    [1, MISSING_CELL, 0],
+    [0, 0, 0],
+  ]);
 });
