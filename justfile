@@ -5,7 +5,7 @@
 p5-train *args:
     @make --no-print-directory p5-train ARGS="{{args}}"
 
-# Serve runs, sweeps and the UI.
+# Show runs and the UI; with --model, sweeps too.
 gateway *args:
     @make --no-print-directory gateway ARGS="{{args}}"
 

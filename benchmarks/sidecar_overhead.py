@@ -8,8 +8,10 @@ itself, in both threads, is measured as well, and its share of the step.
 CUDA: the scoring pass of an 8B-shaped policy in bfloat16 with random weights, with and without
 recording in turns: two layers, dictionaries with 65,536 features, every fourth completion token.
 Several passes follow each other, as in training, and are encoded by a thread behind them; all of
-that is done when the clock stops. Beside it, single passes that wait for their encoding. Features
-are compared with those of a plain float32 product.
+that is done when the clock stops. Which kind comes first changes from round to round, because a
+pass depends a little on what ran before it. Beside it, single passes that wait for their encoding,
+and the time of each kernel of one encoding. Features are compared with those of a plain float32
+product.
 
     python -m benchmarks.sidecar_overhead
     python -m benchmarks.sidecar_overhead --device cuda --out sidecar_overhead.json
@@ -19,7 +21,7 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -188,22 +190,23 @@ def on_cuda(rows: int, prompt: int, completion: int, repeats: int) -> dict[str, 
         background.drain()
 
     with Background("encoding", 0) as background:
-        rounds = [
-            (on_device(lambda: in_a_row(plain)), on_device(behind))
-            for _ in range(repeats // IN_A_ROW + 2)
-        ][1:]
-    times = [
-        (on_device(plain), on_device(reading_only), on_device(recorded)) for _ in range(repeats + 2)
-    ][2:]
+        rounds = in_turns([lambda: in_a_row(plain), behind], repeats)
+    times = in_turns([plain, reading_only, recorded], repeats)
+    with torch.no_grad(), recorder.reading(tokens) as read:
+        policy.model(input_ids=ids, use_cache=False)
+    kernels = kernel_ms(lambda: encode(Piece(samples, (completion,) * rows, EVERY, read)))
     return {
         "what": f"{rows} × ({prompt} + {completion}) tokens, two layers, 65,536 features, "
         f"{len(tokens)} tokens recorded",
         "pass_ms": 1e3 * median([a for a, _, _ in times]),
         "read_ms": 1e3 * median([b for _, b, _ in times]),
         "recorded_ms": 1e3 * median([c for _, _, c in times]),
+        "passes_in_a_row_ms": 1e3 * median([without for without, _ in rounds]) / IN_A_ROW,
         "overhead_of_reading": median([b / a for a, b, _ in times]) - 1,
         "overhead_when_waited_for": median([c / a for a, _, c in times]) - 1,
         "overhead": median([with_it / without for without, with_it in rounds]) - 1,
+        "kernels_ms": sum(kernels.values()),
+        "kernels": dict(sorted(kernels.items(), key=lambda each: -each[1])[:12]),
         "target": TARGETS["cuda"],
         "same_features": same_features(saes[LAYERS[0]]),
     }
@@ -240,6 +243,31 @@ def big_dictionary(seed: int) -> Autoencoder:
         b_dec=torch.zeros(4096, device="cuda"),
         activation=TopK(100),
     )
+
+
+def in_turns(runs: Sequence[Callable[[], None]], repeats: int) -> list[list[float]]:
+    """Seconds of each, again and again, every second time in reverse order. The first two warm."""
+    found = []
+    for turn in range(repeats + 2):
+        order = range(len(runs)) if turn % 2 else range(len(runs))[::-1]
+        took = {place: on_device(runs[place]) for place in order}
+        found.append([took[place] for place in range(len(runs))])
+    return found[2:]
+
+
+def kernel_ms(run: Callable[[], None]) -> dict[str, float]:
+    """Milliseconds of every kernel of one call, by name."""
+    run()
+    torch.cuda.synchronize()
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities) as profile:
+        run()
+        torch.cuda.synchronize()
+    return {
+        event.key[:80]: event.self_device_time_total / 1e3
+        for event in profile.key_averages()
+        if event.device_type.name == "CUDA"
+    }
 
 
 def on_device(run: Callable[[], None]) -> float:

@@ -1,14 +1,16 @@
 """How soon and how fast records reach listeners, beside the reference's way and a plain download.
 
-    python -m benchmarks.stream            # three minutes; writes benchmarks/results/stream.json
+    python -m benchmarks.stream            # four minutes; writes benchmarks/results/stream.json
+    python -m benchmarks.stream replay     # only that part, kept beside the others
     python -m benchmarks.stream --quick    # half a minute, for a first look; writes nothing
 
 Each measurement is of two or three servers, one after the other, in one run on one machine:
-`sonde` is `sonde serve --no-model`; `reference` reads the file for each listener every half second;
+`sonde` is `sonde serve`; `reference` reads the file for each listener every half second;
 `download` sends the same file and nothing else. Read the ratios: the times are this machine's.
 """
 
 import argparse
+import json
 import multiprocessing
 import os
 import shutil
@@ -27,7 +29,7 @@ from typing import Any
 import httpx
 import psutil
 
-from benchmarks.machine import write
+from benchmarks.machine import RESULTS, write
 from benchmarks.stream_load import LAST, LENGTH, Crowd, Lines, fill, percentile, write_at
 
 LIVE = "sae_features.live.jsonl"
@@ -68,7 +70,7 @@ def serving(kind: str, directory: Path) -> Iterator[Served]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     command = {
-        "sonde": ["sonde", "serve", "--no-model", "--output-dir", str(directory), "--port", port],
+        "sonde": ["sonde", "serve", "--output-dir", str(directory), "--port", port],
         "reference": ["benchmarks.stream_reference", str(directory), port],
     }[kind]
     began, url = time.perf_counter(), f"http://127.0.0.1:{port}"
@@ -211,11 +213,11 @@ def replay(directory: Path, count: int) -> list[Row]:
     return rows
 
 
-def stalled(kind: str, seconds: float) -> Row:
-    """A hundred that never read beside one that does, at 5 MB/s."""
+def stalled(kind: str, count: int, seconds: float) -> Row:
+    """So many that never read beside one that does, at 5 MB/s."""
     ready, results = processes.Queue(), processes.Queue()
     with fresh(kind) as server, health_times(server.url) as health:
-        crowd = Crowd(server.url, 100)
+        crowd = Crowd(server.url, count)
         arguments = (server.url, 1, ready, results, None, seconds + 3)
         ears = processes.Process(target=hear, args=arguments)
         ears.start()
@@ -231,6 +233,7 @@ def stalled(kind: str, seconds: float) -> Row:
         crowd.close()
     return {
         "server": kind,
+        "stalled_listeners": count,
         "healthy_p50_ms": milliseconds(ages, 0.5),
         "healthy_p99_ms": milliseconds(ages, 0.99),
         "health_p99_ms": milliseconds(health, 0.99),
@@ -289,60 +292,92 @@ def show(title: str, rows: list[Row]) -> None:
         print("  " + ", ".join(f"{key} {value}" for key, value in row.items()))
 
 
-def measured(plan: Plan) -> dict[str, Any]:
-    """Everything, side by side."""
+def measured_latency(plan: Plan) -> list[Row]:
+    """From append to receipt."""
     cases = [(1, 1_000), (10, 1_000), (100, 1_000), (1, 10_000), (100, 10_000)]
-    soon = [
+    rows = [
         latency(kind, count, rate, plan.seconds)
         for count, rate in cases
         for kind in ("sonde", "reference")
     ]
     if plan.thousand:
-        soon.append(latency("sonde", 1_000, 1_000, plan.seconds))
+        rows.append(latency("sonde", 1_000, 1_000, plan.seconds))
     for key in ("p50_ms", "p99_ms"):
-        ratios(soon, key, lambda row: (row["listeners"], row["records_per_second"]))
-    show("append to receipt", soon)
-    beside = [stalled(kind, plan.seconds) for kind in ("sonde", "reference")]
-    show("beside a hundred that never read", beside)
-    fast = [
+        ratios(rows, key, lambda row: (row["listeners"], row["records_per_second"]))
+    return rows
+
+
+def measured_stalled(plan: Plan) -> list[Row]:
+    """Beside many that never read, and beside nobody."""
+    cases = [("sonde", 0), ("sonde", 100), ("reference", 100)]
+    return [stalled(kind, count, plan.seconds) for kind, count in cases]
+
+
+def measured_throughput(plan: Plan) -> list[Row]:
+    """As fast as it goes."""
+    return [
         throughput(kind, count, plan.poured if count == 1 else plan.poured // 40)
         for count in (1, 100)
         for kind in ("sonde", "reference")
     ]
-    show("as fast as it goes", fast)
+
+
+def measured_replay(plan: Plan) -> list[Row]:
+    """A long file to one new listener."""
     directory = Path(tempfile.mkdtemp())
     try:
-        again = replay(directory, plan.replayed)
+        rows = replay(directory, plan.replayed)
     finally:
         shutil.rmtree(directory)
-    download = next(row["seconds"] for row in again if row["server"] == "download")
-    ratios(again, "seconds", lambda _row: 0)
-    for row in again:
+    download = next(row["seconds"] for row in rows if row["server"] == "download")
+    ratios(rows, "seconds", lambda _row: 0)
+    for row in rows:
         row["of_a_download"] = round(row["seconds"] / download, 2)
-    show(f"replay of {plan.replayed:,} records", again)
-    with fresh("sonde") as server:
-        startup = {"seconds": round(server.startup_seconds, 2), "cpu_seconds": server.cpu()}
-    show("start", [startup])
-    return {
-        "record_bytes": LENGTH,
-        "load_average": os.getloadavg()[0],
-        "latency": soon,
-        "stalled": beside,
-        "throughput": fast,
-        "replay": again,
-        "startup": startup,
-    }
+    return rows
+
+
+def measured_startup(_plan: Plan) -> list[Row]:
+    """From the command line to the first answer, five times."""
+    rows = []
+    for _ in range(5):
+        with fresh("sonde") as server:
+            seconds = round(server.startup_seconds, 2)
+            rows.append({"seconds": seconds, "cpu_seconds": round(server.cpu(), 2)})
+    return sorted(rows, key=lambda row: row["seconds"])
+
+
+PARTS: dict[str, Callable[[Plan], list[Row]]] = {
+    "latency": measured_latency,
+    "stalled": measured_stalled,
+    "throughput": measured_throughput,
+    "replay": measured_replay,
+    "startup": measured_startup,
+}
 
 
 def main() -> None:
     """Measure, show, keep."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--quick", action="store_true", help="less of everything; keep nothing")
-    quick = parser.parse_args().quick
+    options = parser.parse_args()
+    unknown = sorted(set(options.parts) - set(PARTS))
+    if unknown:
+        parser.error(f"{unknown[0]!r} is none of {', '.join(PARTS)}")
     small = Plan(seconds=2.0, replayed=200_000, thousand=False, poured=100_000)
-    found = measured(small if quick else Plan())
-    if not quick:
-        write("stream", found)
+    found: dict[str, Any] = {"record_bytes": LENGTH}
+    for part in options.parts or PARTS:
+        found[part] = PARTS[part](small if options.quick else Plan())
+        show(part, found[part])
+    if not options.quick:
+        write("stream", kept() | found)
+
+
+def kept() -> dict[str, Any]:
+    """What was measured before, so that one part alone does not take the others away."""
+    path = RESULTS / "stream.json"
+    before: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return {part: before[part] for part in PARTS if part in before}
 
 
 if __name__ == "__main__":

@@ -127,7 +127,7 @@ class Crowd:
         return connected
 
     def listen(self, until: int | None = None, timeout: float = 60.0) -> Heard:
-        """Take in what comes, until stopped or until so many records have arrived."""
+        """Take in what comes, until stopped or until everyone got so many records, on average."""
         heard = self.heard
         ends = time.monotonic() + timeout
         while not self.stop.is_set() and time.monotonic() < ends:
@@ -139,7 +139,7 @@ class Crowd:
                     self._selector.unregister(connected)
                     continue
                 self._note(self._view[:count], heard, counts=connected is self.sockets[0])
-            if until is not None and heard.records >= until:
+            if until is not None and heard.octets >= until * LENGTH * len(self.sockets):
                 break
         return heard
 

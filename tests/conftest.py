@@ -1,5 +1,6 @@
 """Fixtures and settings of all tests. Nothing here imports torch before a test asks for it."""
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,17 @@ if TYPE_CHECKING:
 
 settings.register_profile("sonde", deadline=None)  # a busy machine is slow, not wrong
 settings.load_profile("sonde")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--backend vllm` runs what is written for any backend on that one."""
+    parser.addoption("--backend", choices=["torch", "vllm"], default="torch")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where vLLM is installed, warnings are ignored: ours are errors where it is not."""
+    if find_spec("vllm") is not None:
+        config.addinivalue_line("filterwarnings", "ignore")
 
 
 @pytest.fixture(scope="session")

@@ -128,7 +128,7 @@ def heavy_imports(name: str) -> set[str]:
 
 def needs_torch(name: str) -> bool:
     """Whether a module is in one of the places that may import torch."""
-    return name.startswith(("backends.torch", "sae.", "training."))
+    return name.startswith(("backends.torch", "backends.vllm.", "sae.", "training."))
 
 
 def test_the_table_lists_the_layers_there_are_and_no_other() -> None:

@@ -1,59 +1,31 @@
-"""The documents are true: what they show runs, what they name exists."""
+"""The documents are true: what they name exists. `test_docs_run` runs what they show."""
 
 import ast
 import inspect
-import os
+import json
 import re
 import shlex
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
 import pytest
+from benchmarks import figures
 
-import sonde
 from sonde import errors
 from sonde.cli.main import main
 from sonde.schema import HOOKS
+from sonde.settings import SETTINGS, load_settings
+from tests.documents import DOCS, MANUAL, README, ROOT, blocks, commands, name_of, prose
 
-ROOT = Path(__file__).parents[1]
-DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SOURCE = ROOT / "src" / "sonde"
 
-ADDRESS = "http://127.0.0.1:8091"
-
-each_document = pytest.mark.parametrize("document", DOCS, ids=lambda path: path.name)
-
-
-def blocks(document: Path, *languages: str) -> Iterator[str]:
-    """The fenced blocks in these languages."""
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
-    return (text for language, text in fenced if language in languages)
+each_document = pytest.mark.parametrize("document", DOCS, ids=name_of)
+each_page = pytest.mark.parametrize("document", MANUAL, ids=name_of)
 
 
-def prose(document: Path) -> str:
-    """The text between the fenced blocks."""
-    return re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
-
-
-def commands(document: Path) -> Iterator[str]:
-    """Every command line with `sonde` in it, from blocks and from the prose."""
-    for block in blocks(document, "sh", "bash", "console"):
-        lines = block.replace("\\\n", " ").splitlines()
-        yield from (line.removeprefix("$ ") for line in lines)
-    yield from re.findall(r"`([^`\n]+)`", prose(document))
-
-
-def programs() -> dict[str, str]:
-    """Every Python program a reader may run as it is."""
-    shown = {
-        f"{document.name}-{n}": text
-        for document in DOCS
-        for n, text in enumerate(blocks(document, "python"))
-    }
-    return shown | {path.name: path.read_text() for path in EXAMPLES}
+def without_variables(line: str) -> str:
+    """`SONDE_API_KEY=$(…) sonde serve &` -> `sonde serve`."""
+    return re.sub(r"^(?:[A-Z_]+=(?:\$\([^)]*\)|\S+) )+", "", line).removesuffix(" &")
 
 
 def words(text: str) -> str:
@@ -62,71 +34,11 @@ def words(text: str) -> str:
     return re.sub(r"[\W_]+", " ", spaced).lower()
 
 
-@pytest.fixture(scope="module")
-def service(
-    smollm2: "sonde.Model", tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[str], str]]:
-    """Makes a text that names the server at its usual address name one that runs."""
-    from sonde.server.serving import assemble, running_server
-
-    with running_server(assemble(smollm2.backend, tmp_path_factory.mktemp("history"))) as url:
-        yield lambda text: text.replace(ADDRESS, url)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("program", programs().values(), ids=programs())
-def test_a_program_in_the_documents_or_examples_runs(
-    program: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    script = tmp_path / "program.py"
-    if ADDRESS in program:
-        program = request.getfixturevalue("service")(program)
-    script.write_text(program)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(script)], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "block", [*blocks(ROOT / "README.md", "console")], ids=lambda block: block.partition("\n")[0]
-)
-def test_the_terminal_prints_what_the_readme_shows(block: str, tmp_path: Path) -> None:
-    """As far as the README shows it: what comes after is times, which differ."""
-    line, *shown = block.splitlines()
-    program = [sys.executable, "-m", *shlex.split(line.removeprefix("$ "))]
-    done = subprocess.run(
-        program,
-        cwd=tmp_path,
-        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert [each.rstrip() for each in done.stdout.splitlines()][: len(shown)] == shown
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("line", [each for each in commands(ROOT / "README.md") if ADDRESS in each])
-def test_the_service_answers_what_the_readme_sends(
-    line: str, service: Callable[[str], str], tmp_path: Path
-) -> None:
-    asked = shlex.split(service(line))
-    program = (
-        [sys.executable, "-m", *asked] if asked[0] == "sonde" else [*asked, "--fail-with-body"]
-    )
-    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    if "-N" in asked:
-        assert done.stdout.endswith("data: [DONE]\n\n")
-
-
 @each_document
 def test_a_command_in_the_documents_can_be_given(document: Path) -> None:
     for line in commands(document):
-        program, *rest = shlex.split(line, comments=True) or [""]
-        if program == "sonde" and rest:
+        program, *rest = shlex.split(without_variables(line), comments=True) or [""]
+        if program == "sonde" and rest and not rest[0].startswith("-"):
             command = main.get_command(click.Context(main), rest[0])
             assert command is not None, line
             command.make_context(rest[0], rest[1:])
@@ -162,7 +74,7 @@ def test_every_hook_is_defined_in_the_terms() -> None:
 
 
 def test_every_verb_is_shown_in_the_readme() -> None:
-    shown = {tuple(line.split()[:2]) for line in commands(ROOT / "README.md")}
+    shown = {tuple(line.split()[:2]) for line in commands(README)}
     verbs = main.list_commands(click.Context(main))
     assert [verb for verb in verbs if ("sonde", verb) not in shown] == []
 
@@ -191,11 +103,65 @@ def test_the_tree_of_errors_is_drawn_as_it_is() -> None:
     assert drawn == defined
 
 
-def test_the_readme_is_one_sentence_one_picture_two_commands_and_ten_lines() -> None:
-    readme = ROOT / "README.md"
-    assert re.match(r"# Sonde\n\n\*\*[^*\n]+\.\*\*\n", readme.read_text())
-    assert "![" in prose(readme)
-    assert next(blocks(readme, "sh")).count("make ") == 2
-    ten = next(blocks(readme, "python"))
-    assert len(ten.strip().splitlines()) <= 14
-    assert len(ast.parse(ten).body) <= 10
+def test_the_readme_is_one_sentence_two_pictures_two_commands_and_three_times_ten_lines() -> None:
+    text = README.read_text()
+    assert re.match(r"# Sonde\n\n\*\*[^*\n]+\.\*\*\n", text)
+    assert len(text.splitlines()) < 200
+    assert len(re.findall(r"!\[", prose(README))) >= 2
+    assert next(blocks(README, "sh")).text.count("make ") == 2
+    programs = [block.text for block in blocks(README, "python")]
+    assert len(programs) == 3
+    assert max(len(ast.parse(program).body) for program in programs) <= 12
+
+
+def test_the_figures_in_the_readme_are_those_that_were_measured() -> None:
+    assert figures.shown(README.read_text()) == figures.section(), figures.UPDATE
+
+
+@each_page
+def test_a_block_is_of_a_kind_that_is_run_or_checked(document: Path) -> None:
+    for block in blocks(document):
+        assert block.language in {"sh", "console", "python", "py", "json", "hocon", "text"}, (
+            f"{document.name} has a block of {block.language!r}: use one that a test runs"
+        )
+        if block.language == "json":
+            json.loads(block.text)
+
+
+@each_page
+def test_settings_in_the_documents_are_all_there_are(document: Path, tmp_path: Path) -> None:
+    for n, block in enumerate(blocks(document, "hocon")):
+        path = tmp_path / f"{n}.conf"
+        path.write_text(block.text)
+        named = set(load_settings(path, environ={}).origins)
+        assert {setting.key for setting in SETTINGS if "filename" not in setting.key} <= named
+
+
+def test_every_verb_has_a_page_and_the_index_leads_to_every_page() -> None:
+    verbs = set(main.list_commands(click.Context(main)))
+    pages = {path.stem for path in (ROOT / "docs" / "how-to").glob("*.md")}
+    assert pages == verbs
+    index = (ROOT / "docs" / "index.md").read_text()
+    folder = ROOT / "docs"
+    for page in set(MANUAL) - {README, folder / "index.md"}:
+        assert f"]({page.relative_to(folder).as_posix()})" in index, f"docs/index.md: link {page}"
+
+
+def test_what_troubleshooting_quotes_is_what_sonde_says() -> None:
+    """Each quoted message in the first column, as far as its words are fixed."""
+    rows = re.findall(r"^\| ([^|]+) \|", (ROOT / "docs" / "troubleshooting.md").read_text(), re.M)
+    said = " ".join(path.read_text() for path in SOURCE.rglob("*.py"))
+    said += (ROOT / "Makefile").read_text()
+    said = re.sub(r'"\s*\n\s*f?"', "", said)  # a message may be written over several lines
+    quoted = [part for row in rows for part in re.findall(r"`([^`]+)`", row)]
+    assert len(quoted) > 15
+    for message in quoted:
+        for part in re.split(r" ?(?:…|8091|/v1/patch_sweep|'engine'|smollm2|2) ?", message):
+            assert part in said, f"nothing says {part!r}"
+
+
+def test_a_variable_in_the_documents_is_read_somewhere() -> None:
+    source = " ".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    for document in MANUAL:
+        for name in re.findall(r"\b(?:AEGIR|SONDE)_[A-Z0-9_]+\b", document.read_text()):
+            assert name in source, f"{document.name} names {name}"

@@ -9,4 +9,4 @@ from sonde.results import Sweep
 from sonde.schema import HOOKS, LayerRange
 
 __all__ = ["HOOKS", "PAIRS", "LayerRange", "Model", "Span", "Sweep", "load"]
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"

@@ -17,6 +17,7 @@ SondeError
 │   │   ├── BadWeights          shapes that do not fit, NaN, a type without fractions
 │   │   └── NotSaid             the files do not say it; the caller can
 │   ├── UnknownModel
+│   ├── NoModel                 a server that only shows runs was asked for one
 │   ├── UnknownVector           a named vector nobody registered
 │   ├── VectorsExist            a name that has vectors already
 │   ├── UnknownSourceRun        a run, or a site of it, that is not in the store
@@ -42,12 +43,14 @@ SondeError
 │   ├── ControlFailed           a control cell differs from the baseline
 │   ├── OutOfMemory             the machine had none left for a single cell
 │   ├── AnalyticsFailed         no disk takes what was read of a run
+│   ├── EngineLost              what computes has died; nothing will work until a restart
 │   ├── JobCancelled            it was stopped before its end
 │   └── ServerStopping          the server takes no more work
 ├── ServerBusy                  the queue is full; carries retry_after in seconds
 ├── DataDirectoryError          the directory of finished sweeps cannot be used
 │   └── DataDirectoryInUse      another server has it
 └── MissingExtra                an optional part of Sonde is not installed
+    └── MissingInterface        the same for the pages, which are built with Node
 
 Each message says what was wrong, with the value, and what to do next.
 """
@@ -145,6 +148,13 @@ class UnknownModel(RequestError):
     """A model name that leads nowhere."""
 
 
+class NoModel(RequestError):
+    """Something that takes a model was asked of a server that has none."""
+
+    def __init__(self) -> None:
+        super().__init__("this server has no model; start one with: sonde serve --model smollm2")
+
+
 class UnknownVector(RequestError):
     """A named vector that nobody registered."""
 
@@ -190,8 +200,7 @@ class RequestTooLarge(RequestError):
     """The work does not fit the memory it may use."""
 
     def __init__(self, what: str, needed_bytes: int, budget_bytes: int, remedy: str) -> None:
-        self.needed_bytes = needed_bytes
-        self.budget_bytes = budget_bytes
+        self.needed_bytes, self.budget_bytes = needed_bytes, budget_bytes
         super().__init__(
             f"{what} needs {_size(needed_bytes)} and the budget is {_size(budget_bytes)}; {remedy}"
         )
@@ -324,6 +333,15 @@ class AnalyticsFailed(EngineError):
         )
 
 
+class EngineLost(EngineError):
+    """A process that the model runs in has ended. No later work can succeed."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the engine is lost: {' '.join(what.split())[:300]}. Start the server again"
+        )
+
+
 class JobCancelled(EngineError):
     """A sweep or a completion that was stopped before its end."""
 
@@ -366,5 +384,17 @@ class DataDirectoryInUse(DataDirectoryError):
 class MissingExtra(SondeError):
     """An optional part of Sonde that this call needs is not installed."""
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs the optional part {extra!r}: pip install 'sonde[{extra}]'")
+    def __init__(self, what: str, extra: str, more: str = "") -> None:
+        way = f"pip install 'sonde[{extra}]'{more}"
+        super().__init__(f"{what} needs the optional part {extra!r}: {way}")
+
+
+class MissingInterface(MissingExtra):
+    """A page was asked for where the interface has not been built."""
+
+    def __init__(self) -> None:
+        SondeError.__init__(
+            self,
+            "a page of a run needs the interface, which has not been built here: in the checkout, "
+            "with Node 20.19 or newer, `make ui`; wheels have it built in",
+        )

@@ -9,8 +9,8 @@ that clients of the server send, and runs it through the same engine.
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -207,6 +207,10 @@ def load(
     source_budget: int = 2 * 2**30,
     compile_layers: bool = False,
     fixed_rows: bool = False,
+    backend: Literal["torch", "vllm"] = "torch",
+    tensor_parallel_size: int = 1,
+    pipeline_parallel_size: int = 1,
+    engine_options: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Model:
     """Load a model by alias, Hugging Face id, directory, adapter directory or GGUF file.
@@ -219,19 +223,43 @@ def load(
 
     On a GPU `compile_layers` is faster after some seconds of compiling, and `fixed_rows` gives a
     cell the same bits in any company, at about half the speed; a CPU gives them anyway.
+
+    `backend="vllm"` loads it into a vLLM engine instead, over so many ranks; `engine_options` are
+    passed to that engine, and `memory_budget`, `device` and the two above are not for it.
     """
+    if backend == "vllm":
+        from sonde.backends.vllm.load import load_backend
+
+        if device is not None or memory_budget is not None or compile_layers or fixed_rows:
+            raise BadRequest(
+                "device, memory_budget, compile_layers and fixed_rows belong to backend='torch'; "
+                "give the vLLM engine its own settings as engine_options"
+            )
+        return Model(
+            load_backend(
+                name,
+                dtype=dtype,
+                source_budget=source_budget,
+                tensor_parallel_size=tensor_parallel_size,
+                pipeline_parallel_size=pipeline_parallel_size,
+                options=engine_options,
+                progress=progress,
+            )
+        )
+    if tensor_parallel_size != 1 or pipeline_parallel_size != 1 or engine_options:
+        raise BadRequest("several ranks and engine_options need backend='vllm'")
     from sonde.backends.torch.backend import TorchBackend
     from sonde.backends.torch.loading.load import load_model
 
     loaded = load_model(name, dtype=dtype, device=device, progress=progress)
-    backend = TorchBackend(
+    model = TorchBackend(
         loaded,
         memory_budget=memory_budget,
         source_budget=source_budget,
         compile_layers=compile_layers,
         fixed_rows=fixed_rows,
     )
-    return Model(backend)
+    return Model(model)
 
 
 def versions() -> dict[str, str]:

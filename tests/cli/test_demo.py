@@ -1,6 +1,8 @@
 """The tour, on a model of a few thousand parameters, and each thing it says on its own."""
 
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -10,7 +12,7 @@ from click.testing import CliRunner, Result
 from sonde.cli import demo
 from sonde.errors import BadRequest
 from sonde.results import Sweep
-from sonde.schema import Alignment, Grid, PromptTokens
+from sonde.schema import Grid, PromptTokens
 from tests.results.summaries import control, sweep
 from tests.tiny_model import save_tiny_model
 
@@ -23,14 +25,15 @@ def tour(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
     """One whole tour, and the directory it was told to fill."""
     folder = tmp_path_factory.mktemp("demo")
     model, out = save_tiny_model(folder / "tiny"), folder / "new" / "out"
-    return CliRunner().invoke(demo.command, ["--model", str(model), "--out", str(out)]), out
+    asked = ["--model", str(model), "--out", str(out), "--steps", "0"]
+    return CliRunner().invoke(demo.command, asked), out
 
 
 def test_the_tour_ends_well_and_says_what_it_does(tour: tuple[Result, Path]) -> None:
     result, _ = tour
     assert result.exception is None
     assert result.exit_code == 0
-    for heading in ("1. Load", "2. Which sites", "3. Why believe it?", "4. Prompts of different"):
+    for heading in ("1. Load", "2. Which sites", "3. Why believe it?", "Yours to keep"):
         assert heading in result.stdout
     assert "strongest sites" in result.stdout
     assert "Controls: patches that must change nothing" in result.stdout
@@ -40,10 +43,21 @@ def test_the_tour_ends_well_and_says_what_it_does(tour: tuple[Result, Path]) -> 
 def test_pictures_and_pages_are_kept_where_it_was_told(tour: tuple[Result, Path]) -> None:
     result, out = tour
     kept = sorted(path.name for path in out.iterdir())
-    assert kept == ["britain.html", "britain.png", "eiffel.html", "eiffel.png"]
+    assert kept == ["eiffel.html", "eiffel.png", "index.html"]
     assert (out / "eiffel.png").read_bytes().startswith(b"\x89PNG")
     assert (out / "eiffel.html").read_text().startswith("<!doctype html>")
-    assert all(str(out / name) in result.stdout for name in kept)
+    assert str(out / "index.html") in result.stdout
+
+
+@pytest.mark.slow
+def test_the_whole_tour_trains_watches_and_tests_a_feature(tmp_path: Path) -> None:
+    asked = [sys.executable, "-m", "sonde", "demo", "--steps", "2", "--out", str(tmp_path)]
+    said = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    for part in ("step  2 of 2", "loss and R", "vocabulary", "random directions", "Try next"):
+        assert part in said.stdout
+    for name in ("index.html", "run.html", "feature.html", "eiffel.html"):
+        assert (tmp_path / name).read_text().startswith("<!doctype html>")
 
 
 def test_a_directory_that_cannot_be_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
@@ -80,20 +94,6 @@ def test_trust_is_said_as_strongly_as_it_was_measured() -> None:
     assert "within 0.0001" in near
     assert "bit for bit" not in near
     assert "none from rounding" not in near
-
-
-def test_paired_and_left_out_tokens_are_named() -> None:
-    alignment = Alignment(
-        n_clean=2, n_corrupt=3, prefix_len=1, suffix_len=0, unaligned_positions=[1],
-        pairing="last", paired=[(2, [1])],
-    )  # fmt: skip
-    tokens = PromptTokens(prompt=["in", " the", " Kingdom"], clean=["in", " France"])
-    said = list(demo.pairs(sweep(alignment=alignment, tokens=tokens)))
-    assert said == [
-        "Paired: “·Kingdom” takes its activation from “·France”.",
-        "Left out, and said so: “·the”.",
-    ]
-    assert list(demo.pairs(sweep())) == []
 
 
 @pytest.mark.parametrize("line", [line for line, _ in demo.NEXT])

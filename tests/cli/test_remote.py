@@ -18,8 +18,10 @@ import sonde as package
 from sonde import Sweep
 from sonde.client import Server
 from sonde.results.terminal import render
+from sonde.runs.hub import Hub
+from sonde.runs.layout import RunLayout
 from sonde.schema import Estimate
-from sonde.server.parts import Network, Parts
+from sonde.server.parts import Gateway, Network, Parts
 from sonde.server.serving import assemble, running_server
 from sonde.server.sweeps import RunningSweep
 from tests.cli.shell import refusal, sonde
@@ -195,6 +197,13 @@ def test_another_kind_of_server_is_told_apart(canned: Canned) -> None:
     assert f"what answers at {canned.url} is no Sonde server" in refusal(sweep(canned.url))
     canned.answers["/v1/capabilities"] = lambda _: said({"status": "ok"})
     assert "fields of its Capabilities are wrong" in sweep(canned.url).stderr
+
+
+def test_a_gateway_says_that_it_has_no_model(tmp_path: Path) -> None:
+    with running_server(Gateway(Hub(RunLayout(tmp_path)))) as gateway:
+        line = refusal(sweep(gateway))
+    assert f"{gateway}: this server has no model" in line
+    assert "sonde serve --model smollm2" in line
 
 
 COMMAND = "from sonde.cli.main import main; main()"

@@ -68,3 +68,18 @@ def test_export_makes_a_zip_or_tables(tmp_path: Path) -> None:
     said = sonde("runs", "export", "own", "--to", target, "--format", "parquet")
     assert "records.parquet" in said.stdout
     assert sorted(path.name for path in target.iterdir())[0] == "generations.parquet"
+
+
+def test_export_makes_a_page_by_the_name_of_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "copy").mkdir()
+    for part in ("copy.js", "copy.css"):
+        (tmp_path / "copy" / part).write_text("/* */")
+    monkeypatch.setattr("sonde.server.routes.ui.BUILT", tmp_path)
+    said = sonde("runs", "export", "own", "--to", tmp_path / "own.html")
+    assert said.exit_code == 0, said.output
+    assert '"format":"sonde.run-copy.1"' in (tmp_path / "own.html").read_text()
+    assert "--force" in refusal(sonde("runs", "export", "own", "--to", tmp_path / "own.html"))
+    monkeypatch.setattr("sonde.server.routes.ui.BUILT", tmp_path / "nowhere")
+    assert "make ui" in refusal(sonde("runs", "export", "own", "--to", tmp_path / "other.html"))

@@ -34,7 +34,9 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     monkeypatch.delenv(module.KEY, raising=False)
     root, ours = logging.getLogger(), logging.getLogger("sonde")
     handlers, levels = list(root.handlers), (root.level, ours.level)
+    digits = sys.get_int_max_str_digits()
     yield
+    sys.set_int_max_str_digits(digits)
     root.handlers[:] = handlers
     root.setLevel(levels[0])
     ours.setLevel(levels[1])
@@ -86,7 +88,7 @@ def test_a_port_that_is_taken_is_one_line() -> None:
 
 def test_a_data_directory_in_use_is_one_line(tmp_path: Path) -> None:
     store = SweepStore(tmp_path / "mine")
-    line = refusal(sonde("serve", "--port", 0, "--data-dir", tmp_path / "mine"))
+    line = refusal(sonde("serve", "--model", "tiny", "--port", 0, "--data-dir", tmp_path / "mine"))
     store.close()
     assert "--data-dir" in line
     assert str(os.getpid()) in line
@@ -130,12 +132,18 @@ def while_serving(
 
 def test_it_serves_the_model_with_the_limits_that_were_given(tiny: Path, tmp_path: Path) -> None:
     found: dict[str, Any] = {}
+    said: dict[int, str] = {}
     headers = {"Authorization": f"Bearer {KEY}"}
 
     def ask(http: httpx.Client) -> None:
         assert http.get("/v1/capabilities").status_code == 401
         answer = http.get("/v1/capabilities", headers=headers | {"Host": "lab.example"})
         found.update(answer.json())
+        for length in (module.DIGITS, module.DIGITS + 1):
+            body = b'{"prompt": "a", "max_tokens": %b}' % (b"1" * length)
+            kind = {"Content-Type": "application/json"}
+            answer = http.post("/v1/completions", content=body, headers=headers | kind)
+            said[length] = answer.text
 
     port = free_port()
     result = while_serving(
@@ -147,6 +155,9 @@ def test_it_serves_the_model_with_the_limits_that_were_given(tiny: Path, tmp_pat
     assert result.exit_code == 0, result.output
     assert found["model"]["n_layers"] == 2
     assert found["limits"]["cells"] == 77
+    assert "max_tokens" in said[module.DIGITS]
+    assert "max_tokens" not in said[module.DIGITS + 1]  # refused by the parser, not by the schema
+    assert "digits" in said[module.DIGITS + 1]
     assert found["source_runs"]["budget_bytes"] == 3 * 2**20
     assert result.stdout.startswith(f"Sonde listens on http://127.0.0.1:{port}\n")
     assert "2 layers, float32 on cpu" in result.stdout

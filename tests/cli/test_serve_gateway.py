@@ -1,4 +1,4 @@
-"""`sonde serve --no-model`: run directories without a model, where the settings say."""
+"""`sonde serve` without a model: run directories, where the settings say."""
 
 import os
 from pathlib import Path
@@ -33,12 +33,35 @@ def test_it_serves_runs_and_no_model(tmp_path: Path) -> None:
         found["models"] = http.get("/v1/models").status_code
 
     port = free_port()
-    result = while_serving(port, ask, "--no-model", "--output-dir", tmp_path / "run")
+    result = while_serving(port, ask, "--output-dir", tmp_path / "run")
     assert result.exit_code == 0, result.output
     assert found["stream"].count('"token_index"') == 3
     assert found["models"] == 404
     assert result.stdout.startswith(f"Sonde listens on http://127.0.0.1:{port}, without a model\n")
-    assert f"/api/p5/sae/stream\n{'Ctrl-C'}" in result.stdout
+    assert "/api/p5/sae/stream\n" in result.stdout
+    assert "none; sonde serve --model smollm2 loads one\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "arguments"),
+    [
+        ("--device", ["--device", "cpu"]),
+        ("--compile", ["--compile"]),
+        ("--fixed-rows", ["--fixed-rows"]),
+        ("--memory-budget", ["--memory-budget", "1GiB"]),
+    ],
+)
+def test_what_is_about_a_model_is_refused_where_there_is_none(
+    option: str, arguments: list[str]
+) -> None:
+    line = refusal(sonde("serve", "--port", 0, *arguments))
+    assert f"{option} is about a model" in line
+    assert "--model NAME" in line
+
+
+def test_a_model_and_no_model_are_one_too_many() -> None:
+    line = refusal(sonde("serve", "--no-model", "--model", "smollm2"))
+    assert "--model 'smollm2' and --no-model" in line
 
 
 def test_directory_and_port_come_from_the_environment_and_the_file(
@@ -53,7 +76,7 @@ def test_directory_and_port_come_from_the_environment_and_the_file(
     def ask(http: httpx.Client) -> None:
         found.update(http.get("/api/p5/runs").json())
 
-    result = while_serving(port, ask, "--no-model", given_port=False)
+    result = while_serving(port, ask, given_port=False)
     assert result.exit_code == 0, result.output
     assert found["count"] == 1
 

@@ -2,6 +2,7 @@ import pytest
 
 from sonde.cli.training_view import TrainingView, describe_plan
 from sonde.schema.records import GRPOMetrics
+from sonde.settings import CheckpointConfig
 from sonde.training.summary import StepSummary
 from tests.training.test_plan import plan
 
@@ -29,6 +30,7 @@ def test_a_step_has_a_line_with_an_estimate(capsys: pytest.CaptureFixture[str]) 
     view.step(summary(2, 0.5, "no reward variance: nothing is learnt"))
     said = capsys.readouterr().err.splitlines()
     assert "training smollm2 for 20 steps on 1 thread" in said[0]
+    assert said[1] == f"watch it: sonde serve --output-dir {CheckpointConfig().output_dir}"
     assert said[2] == "step  1 of 20   R 0.25   gate 50%   6.00 s a step   1 min 54 s left"
     assert said[3] == "warning at step 2: no reward variance: nothing is learnt"
     assert said[4].endswith("6.00 s a step   1 min 48 s left")

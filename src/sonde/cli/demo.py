@@ -1,10 +1,12 @@
-"""`sonde demo`: a tour of a minute on the real default model, with pictures to keep.
+"""`sonde demo`: a tour of a few minutes on the real default model, with pictures to keep.
 
 1. **Load**    the model, saying what takes how long.
 2. **Sweep**   a prompt pair at three hooks, and say in words what the heatmap shows.
 3. **Trust**   the controls and the noise floor, in plain words.
-4. **Pair**    prompts of different length, and say which token took its activation from which.
-5. **Keep**    pictures and pages in a directory, and say what to try next.
+4. **Watch**   a short GRPO run: what a gateway streams of its features while it trains.
+5. **Read**    what the run left: rewards, loss against reward, the vocabulary.
+6. **Join**    the two: features of a completion that passed, removed on that checkpoint.
+7. **Keep**    pictures and pages in a directory, and say what to try next.
 
 Everything said about a result is read from that result: on another model the tour tells another
 story, or none.
@@ -19,6 +21,9 @@ from typing import Any, Final
 
 import click
 
+from sonde.cli import ablate, demo_run, runs
+from sonde.cli import demo_index as index
+from sonde.cli.demo_index import Entry
 from sonde.cli.loading import load_model
 from sonde.cli.progress import progress
 from sonde.cli.sweep import show
@@ -31,17 +36,22 @@ HOOKS: Final = ("post_block", "mlp_out", "post_attn")
 WIDTH: Final = 100
 """The most columns a sentence may have."""
 
+STEPS: Final = 8
+
 NEXT: Final = (
-    ("sonde sweep --pair ioi --hooks pre_attn,post_attn", "another pair, other hooks"),
     (
         'sonde sweep --clean "My sister lost" --corrupt "My brother lost" --answer " her"',
-        "your own prompts",
+        "a sweep over your own prompts",
     ),
-    ("sonde models", "which models there are, and what they support"),
+    ("sonde serve --model smollm2", "the same in a browser: http://127.0.0.1:8091"),
+    (
+        "sonde train --output-dir runs/one",
+        "a longer run, to be watched with `sonde watch runs/one`",
+    ),
 )
 
 
-@click.command("demo", short_help="A tour of a minute on the real default model.")
+@click.command("demo", short_help="A tour of a few minutes on the real default model.")
 @click.option(
     "--out",
     default="out",
@@ -55,20 +65,26 @@ NEXT: Final = (
     metavar="NAME",
     help="A model as in `sonde sweep`. Without it, smollm2.",
 )
-def command(out: str, name: str) -> None:
-    """Sweep two pairs of prompts, say in plain words what came out, and keep the pictures."""
+@click.option(
+    "--steps",
+    type=click.IntRange(0),
+    default=STEPS,
+    metavar="NUMBER",
+    help=f"How long to train; 0 leaves training out. Without it, {STEPS}.",
+)
+def command(out: str, name: str, steps: int) -> None:
+    """Sweep a fact, train and watch, test a feature on the checkpoint, and keep the pictures."""
     folder = _folder(out)
     _title(f"1. Load {name}")
     model = _load(name)
     _title("2. Which sites carry a fact?")
-    eiffel = _one_fact(model)
-    _title("3. Why believe it?")
-    for line in trust(eiffel):
-        _say(line)
-    _title("4. Prompts of different length")
-    britain = _unequal_lengths(model)
-    _title("5. Yours to keep")
-    _keep(folder, {"eiffel": eiffel, "britain": britain})
+    pages = _one_fact(model, folder)
+    del model  # the trainer needs the memory
+    if steps:
+        pages += _training(folder, steps)
+    _title("Yours to keep")
+    _say("Open this page in a browser; it and what it leads to need no network:")
+    click.echo(f"  {index.write(folder, pages)}")
     _say("Try next:")
     for line, what in NEXT:
         click.echo(f"  {line}\n      {what}")
@@ -91,7 +107,7 @@ def _load(name: str) -> Model:
         return load_model(name, shown)
 
 
-def _one_fact(model: Model) -> Sweep:
+def _one_fact(model: Model, folder: Path) -> list[Entry]:
     pair = _introduced("eiffel")
     _say(
         "Sonde takes an activation from the first prompt, puts it into the second, and asks how "
@@ -100,22 +116,47 @@ def _one_fact(model: Model) -> Sweep:
     )
     hooks = [hook for hook in HOOKS if hook in model.describe().hooks]
     result = _swept(model, pair, hooks=hooks)
-    for line in story(result):
+    told = list(story(result))
+    for line in told:
         _say(line)
-    return result
+    _title("3. Why believe it?")
+    for line in trust(result):
+        _say(line)
+    for suffix in ("png", "html"):
+        result.save(folder / f"eiffel.{suffix}")
+    return [Entry("A fact", " ".join(told), "eiffel.html", "eiffel.png")]
 
 
-def _unequal_lengths(model: Model) -> Sweep:
-    pair = _introduced("britain")
+def _training(folder: Path, steps: int) -> list[Entry]:
+    """A run watched while it trains, what it left, and its features put to the test."""
+    run = folder.resolve() / "run"
+    _title("4. Watch it train")
     _say(
-        "One name has more tokens than the other, so some tokens have no counterpart. Sonde does "
-        "not guess: unless told how to pair them, it leaves them out. Here pairing='last' counts "
-        "them from the end."
+        f"{steps} steps of GRPO on a small task with a verifier. A gateway beside the trainer "
+        "reads its files and streams which features of two dictionaries fire for each token. A "
+        "line here is what was heard of one step:\n"
     )
-    result = _swept(model, pair, pairing="last")
-    for line in pairs(result):
-        _say(line)
-    return result
+    demo_run.watch(run, steps)
+    _title("5. What the run left")
+    context = click.get_current_context()
+    named = {"run": str(run), "output_dir": None, "config": None}
+    context.invoke(runs.show, **named, layer=None, as_json=False)
+    context.invoke(runs.export, **named, target=folder / "run.html", form="html", force=True)
+    _title("6. Does a feature matter? Remove it, on that checkpoint")
+    _say(
+        "Of the completions that passed, the token that hung most in the balance. Each feature "
+        "that was active there is removed from the residual stream, and the answer graded "
+        "without it. Random directions of the same length stand beside it.\n"
+    )
+    asked = {"generation": None, "token": None, "prompt": None, "answer": None, "layer": None}
+    context.invoke(
+        ablate.command, **named, **asked, features=None, sae=None, name=None,
+        save=str(folder / "feature.html"), as_json=False,
+    )  # fmt: skip
+    return [
+        Entry("A run", f"{steps} steps, token by token, with rewards.", "run.html"),
+        Entry("A feature, removed", "What the answer owes to it.", "feature.html"),
+    ]
 
 
 def _introduced(name: str) -> PromptPair:
@@ -181,29 +222,6 @@ def trust(result: Sweep) -> Iterator[str]:
         "Noise floor: the unpatched prompt, run once more among the patched ones, against itself. "
         f"Here {wording.noise(result)}. {meaning}"
     )
-
-
-def pairs(result: Sweep) -> Iterator[str]:
-    """Which token took its activation from which."""
-    from sonde.results.tokens import quoted
-
-    alignment, tokens = result.summary.alignment, result.summary.tokens
-    if alignment is None or tokens.clean is None:
-        return
-    clean = tokens.clean
-    for position, sources in alignment.paired:
-        taken = " and ".join(quoted(clean[source]) for source in sources)
-        yield f"Paired: {quoted(tokens.prompt[position])} takes its activation from {taken}."
-    if alignment.unaligned_positions:
-        alone = ", ".join(quoted(tokens.prompt[p]) for p in alignment.unaligned_positions)
-        yield f"Left out, and said so: {alone}."
-
-
-def _keep(folder: Path, results: dict[str, Sweep]) -> None:
-    _say("Look at the pages in a browser: every cell has its number, and they need no network.")
-    for name, result in results.items():
-        for suffix in ("png", "html"):
-            click.echo(f"  {result.save(folder / f'{name}.{suffix}')}")
 
 
 def _title(text: str) -> None:

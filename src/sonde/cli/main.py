@@ -27,7 +27,19 @@ from sonde.errors import (
 )
 from sonde.schema import PatchSweepRequest
 
-VERBS = ("demo", "sweep", "serve", "train", "runs", "watch", "models", "sae", "whoami")
+VERBS = (
+    "demo",
+    "sweep",
+    "serve",
+    "train",
+    "runs",
+    "watch",
+    "models",
+    "sae",
+    "ablate",
+    "doctor",
+    "whoami",
+)
 """In the order people meet them."""
 
 FIXABLE = (RequestError, BaselineFailed, CaptureFailed, DataDirectoryError, MissingExtra)

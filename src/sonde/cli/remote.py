@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from sonde.cli.parse import shown
 from sonde.cli.progress import Progress
-from sonde.errors import BadRequest, EngineError
+from sonde.errors import BadRequest, EngineError, NoModel
 from sonde.schema import Estimate, ModelDescription, PatchSweepRequest, SweepEvent
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ def plain_errors(url: str) -> Iterator[None]:
         raise EngineError(f"the sweep failed on the server: {error}") from error
     except httpx.ConnectError as error:
         raise BadRequest(
-            f"nobody answers at {url} ({error}); start a server with `sonde serve`, or mind --url"
+            f"nobody answers at {url} ({error}); start a server with "
+            "`sonde serve --model NAME`, or mind --url"
         ) from error
     except httpx.HTTPError as error:
         reason = str(error) or type(error).__name__
@@ -107,6 +108,8 @@ def _refusal(url: str, error: "Refused") -> BadRequest | EngineError:
         return BadRequest(
             f"the server at {url} wants a key, or another one: give --api-key, or set {KEY}"
         )
+    if error.said == str(NoModel()):
+        return BadRequest(f"{url}: {error.said}")
     if error.status in (404, 405) and error.request.url.path.endswith("/capabilities"):
         return BadRequest(f"what answers at {url} is no Sonde server; mind --url")
     if error.status >= 500 or error.status == 429:

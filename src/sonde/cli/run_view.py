@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import PurePath
 from textwrap import wrap
 
 from sonde.cli.curve import curve
@@ -30,13 +31,18 @@ def run_table(rows: Sequence[RunRow], width: int) -> Iterator[str]:
     for row in rows:
         layers = ",".join(map(str, row.layers)) if row.layers is not None else MISSING
         last = str(row.last_checkpoint) if row.last_checkpoint is not None else MISSING
-        status, model = row.status or MISSING, row.model or MISSING
+        status, model = row.status or MISSING, model_name(row.model) or MISSING
         cells.append((row.run, status, when(row.written), layers, last, model))
     shown = [[visible(cell) for cell in line] for line in cells]
     widths = [max(len(line[column]) for line in shown) for column in range(len(cells[0]))]
     for line in shown:
         texts = (pad(cell, wide) for cell, wide in zip(line, widths, strict=True))
         yield fit("  ".join(texts).rstrip(), width)
+
+
+def model_name(model: str | None) -> str:
+    """A model's name; of one in a directory the directory's."""
+    return PurePath(model).name if model and model.startswith("/") else model or ""
 
 
 def run_page(

@@ -1,19 +1,29 @@
 """`sonde runs`: which runs there are, what is in one, and one to take along."""
 
+from __future__ import annotations
+
 import json
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from sonde.cli.finding import analysed, find, hub_of, placed, read_all
 from sonde.cli.progress import progress
 
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from sonde.runs.analytics.analysis import Known
+    from sonde.runs.layout import RunLayout
+
 EXAMPLES = """\b
 Examples:
   sonde runs list
   sonde runs show
   sonde runs export my-run --to my-run.zip
+  sonde runs export my-run --to my-run.html
   sonde runs export my-run --to my-run-parquet --format parquet
 """
 
@@ -106,15 +116,15 @@ def show(
     required=True,
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="The zip, or the folder of Parquet files.",
+    help="The zip, the HTML file, or the folder of Parquet files.",
 )
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["zip", "parquet"]),
-    default="zip",
-    help="zip: the files themselves, to be opened elsewhere. parquet: records, generations, "
-    "metrics and health as tables.",
+    type=click.Choice(["zip", "html", "parquet"]),
+    help="zip: the files themselves, to be opened elsewhere. html: one page to look at, which "
+    "needs no server. parquet: records, generations, metrics and health as tables. Without it, "
+    "what the name ends in says it, else zip.",
 )
 @click.option("--force", is_flag=True, help="Replace what is there.")
 def export(
@@ -122,14 +132,16 @@ def export(
     output_dir: Path | None,
     config: Path | None,
     target: Path,
-    form: str,
+    form: str | None,
     force: bool,
 ) -> None:
     """A run to take along, without weights. A run that is being written is taken as it is now."""
-    from sonde.results.numbers import count
-    from sonde.runs.analytics.export import to_parquet, to_zip
+    from sonde.results.numbers import count, size
+    from sonde.runs.analytics.export import to_file, to_parquet, to_zip
 
-    layout = find(hub_of(output_dir, config), run)
+    hub = hub_of(output_dir, config)
+    layout = find(hub, run)
+    form = form or ("html" if target.suffix.lower() in (".html", ".htm") else "zip")
     if form == "zip":
         with progress("packing") as shown:
             shown.now(f"packing {layout.directory}")
@@ -138,6 +150,22 @@ def export(
         return
     with analysed(layout) as (analysis, connection), progress("reading the run") as shown:
         known = read_all(analysis, shown)
+        if form == "html":
+            shown.now("drawing the page")
+            page = _page(known, connection, layout, hub.name_of(layout))
+            written = to_file(page, target, replace=force)
+            click.echo(f"{target}: {size(written)}, opens without a server")
+            return
         shown.now("writing Parquet")
         names = to_parquet(known, connection, layout, target, replace=force)
     click.echo(f"{target}: {', '.join(names)}")
+
+
+def _page(known: Known, connection: DuckDBPyConnection, layout: RunLayout, name: str) -> str:
+    """A run as one page. What the server has for it, used without one."""
+    from sonde.results.run_page import run_page
+    from sonde.server.routes import ui
+    from sonde.server.routes.run_page import assets_of, copy_of
+
+    assets = assets_of(ui.BUILT)
+    return run_page(name, copy_of(known, connection, layout, name).model_dump_json(), assets)

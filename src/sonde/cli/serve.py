@@ -1,4 +1,7 @@
-"""`sonde serve`: a model and run directories behind HTTP, until it is stopped.
+"""`sonde serve`: run directories, and with `--model` a model, behind HTTP, until it is stopped.
+
+Without a model it is a gateway: it starts at once and needs no torch. Nothing is loaded that was
+not asked for, so that a gateway beside a training run never takes memory from it.
 
 Everything that can be wrong with the command line, the port and the data directory is found before
 the model is loaded. Ctrl-C and SIGTERM let work finish for some seconds, then cancel it; a second
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sonde.cli import parse
+from sonde.cli.backend_options import backend_arguments, choosing
 from sonde.cli.loading import load_model, placing
 from sonde.cli.progress import progress
 from sonde.errors import BadRequest
@@ -32,24 +36,32 @@ KEY = "SONDE_API_KEY"
 
 EXAMPLES = f"""\b
 Examples:
-  sonde serve
+  sonde serve --output-dir out/run
+  sonde serve --model smollm2
   sonde serve --model Qwen/Qwen3-0.6B --port 0
+  sonde serve --backend vllm --model Qwen/Qwen3-32B --tensor-parallel-size 4
   {KEY}=$(openssl rand -hex 16) sonde serve --host 0.0.0.0 --allow-host lab.example
 """
 
 _KEY = re.compile(r"[!-~]{1,512}")
 
+DIGITS = 640
+"""The longest integer of a request. Reading one takes time that grows with the square of its
+length, and holds everybody up: JSON is parsed in one go, in whichever thread."""
 
-@click.command("serve", epilog=EXAMPLES, short_help="Serve a model over HTTP.")
+OPTIONS = {"compile_layers": "--compile"}
+"""What options are called that have another name in code."""
+
+
+@click.command("serve", epilog=EXAMPLES, short_help="Serve runs, and a model, over HTTP.")
 @click.option(
     "--model",
-    default="smollm2",
     metavar="NAME",
     help="An alias, a Hugging Face id, a directory or a .gguf file (see `sonde models`). "
-    "Without it, smollm2.",
+    "Without it no model is loaded, and only runs are shown.",
 )
 @click.option(
-    "--no-model", is_flag=True, help="Only show runs: starts at once, and needs no torch."
+    "--no-model", is_flag=True, help="Say aloud what is so without --model: only show runs."
 )
 @click.option(
     "--output-dir",
@@ -111,6 +123,7 @@ _KEY = re.compile(r"[!-~]{1,512}")
     metavar="NUMBER",
     help="How many sweeps, and how many other requests, may wait. Without it, 256.",
 )
+@choosing
 @placing
 @click.option(
     "--compile",
@@ -123,7 +136,7 @@ _KEY = re.compile(r"[!-~]{1,512}")
 )
 def command(
     *,
-    model: str,
+    model: str | None,
     no_model: bool,
     output_dir: Path | None,
     config: Path | None,
@@ -136,15 +149,24 @@ def command(
     memory_budget: str | None,
     max_cells: int,
     queue: int,
+    backend: str,
+    tensor_parallel_size: int | None,
+    pipeline_parallel_size: int | None,
+    engine_option: tuple[str, ...],
     **loading: Any,
 ) -> None:
-    """Serve one model's sweeps and completions, and the runs of trainers, until stopped.
+    """Serve the runs of trainers, and one model's sweeps and completions, until stopped.
 
-    Clients of OpenAI's API and of patching servers work against it; /docs lists the routes.
+    Without --model it is a gateway: it shows runs, starts at once and needs no torch. With a model,
+    clients of OpenAI's API and of patching servers work against it; /docs lists the routes.
     """
     for option, text in (("source_budget", source_budget), ("memory_budget", memory_budget)):
         if text is not None:
             loading[option] = parse.size(f"--{option.replace('_', '-')}", text)
+    loading = backend_arguments(
+        backend, tensor_parallel_size, pipeline_parallel_size, engine_option, loading
+    )
+    check_model(model, no_model=no_model, loading=loading)
     check_key(api_key)
     for name in allow_host:
         check_name(name)
@@ -169,7 +191,7 @@ def command(
             raise BadRequest(exposed(host))
         network = Network(address, bound_port, api_key, (*allow_host, host))
         hub = Hub(settings.p5.layout())
-        if no_model:
+        if model is None:
             log_to_stderr()
             allow_many_connections()
             server = Server(Gateway(hub, network))
@@ -184,6 +206,7 @@ def command(
             loaded = load_model(model, shown, **loading)
         log_to_stderr()
         allow_many_connections()
+        sys.set_int_max_str_digits(DIGITS)
         limits = Limits(cells=max_cells)
         parts = assemble(
             loaded.backend, store, network=network, limits=limits, waiting=queue, runs=hub
@@ -193,6 +216,8 @@ def command(
         listen(held)
         click.echo(greeting(url_of(held), loaded.describe(), network, directory))
         server.run([held])
+    if server.lost is not None:
+        raise server.lost  # one line, and a status that makes a supervisor start it again
     finish(server.stopped_by)
 
 
@@ -201,6 +226,19 @@ def finish(stopped_by: int | None) -> None:
     from sonde.server.serving import exit_status
 
     raise click.exceptions.Exit(exit_status(stopped_by))
+
+
+def check_model(model: str | None, *, no_model: bool, loading: dict[str, Any]) -> None:
+    """Refuse options that contradict each other, or that are about a model where there is none."""
+    if model is not None and no_model:
+        raise BadRequest(f"--model {parse.shown(model)} and --no-model: leave one of them out")
+    given = [name for name, value in loading.items() if value not in (None, False)]
+    if model is None and given:
+        option = OPTIONS.get(given[0], f"--{given[0].replace('_', '-')}")
+        raise BadRequest(
+            f"{option} is about a model, and without --model none is loaded: give --model NAME "
+            f"too, or leave {option} out"
+        )
 
 
 def check_key(key: str | None) -> None:
@@ -248,6 +286,7 @@ def greeting(url: str, model: "ModelDescription", network: "Network", directory:
         f"  model    {visible(model.name)}: {model.n_layers} layers, {model.dtype} on "
         f"{model.device}",
         f"  history  {visible(str(directory))}",
+        f"  page     {url}",
         f"  docs     {url}/docs",
         f"  try      curl {key}{json} -d '{body}' {url}/v1/completions",
         "Ctrl-C stops it.",
@@ -263,8 +302,10 @@ def gateway_greeting(url: str, network: "Network", directory: Path) -> str:
     lines = [
         f"Sonde listens on {url}, without a model",
         f"  runs     {visible(str(directory))}",
+        f"  page     {url}",
         f"  docs     {url}/docs",
         f"  try      curl -N{key} {url}/api/p5/sae/stream",
+        "  model    none; sonde serve --model smollm2 loads one",
         "Ctrl-C stops it.",
     ]
     return "\n".join(lines)

@@ -7,8 +7,9 @@ processes the command starts itself again, once for each, and only the first one
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from sonde.settings import CheckpointConfig, Settings, load_settings
 from sonde.training import launch
 from sonde.training.plan import Plan, choose_threads, find_dictionaries, watched_layers
 from sonde.training.presets import DEFAULT, PRESETS, find_preset
+from sonde.training.stopping import exit_status, stoppable
 from sonde.training.worktree import find_worktree, guard_training
 
 if TYPE_CHECKING:
@@ -124,7 +126,8 @@ def command(**options: Any) -> None:
     if launch.needs_launch(plan):
         arguments = sys.argv[sys.argv.index("train") + 1 :]
         told = launch.environment(plan, os.environ, threads)
-        raise SystemExit(subprocess.call(launch.command(plan, arguments), env=told))
+        with stopped_by_signal(None):
+            raise SystemExit(launch.run(launch.command(plan, arguments), told))
     os.environ["OMP_NUM_THREADS"] = str(threads)
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when TRL is imported
     try:
@@ -212,9 +215,24 @@ def carry_out(plan: Plan, options: dict[str, Any], threads: int, *, first: bool)
     )
     if first:
         view.begin()
-    training.run()
+    with stopped_by_signal(plan if first else None):
+        training.run()
     if first:
         view.end()
+
+
+@contextmanager
+def stopped_by_signal(plan: Plan | None) -> Iterator[None]:
+    """Ctrl-C or SIGTERM in the block: the usual exit status, and how to go on where that helps."""
+    try:
+        with stoppable():
+            yield
+    except KeyboardInterrupt as interrupt:
+        if plan is not None:
+            click.echo(
+                f"stopped; go on with --output-dir {plan.config.output_dir} --resume", err=True
+            )
+        raise SystemExit(exit_status(interrupt)) from interrupt
 
 
 def load_policy(plan: Plan, say: Any) -> Policy:

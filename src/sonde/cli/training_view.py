@@ -61,7 +61,7 @@ class TrainingView:
             f"training {self._plan.base} for {count(recipe.max_steps, 'step')} on "
             f"{count(self._threads, 'thread')}, files in {config.output_dir}"
         )
-        _say("watch it: sonde serve, or tail -f " + str(config.layout().live))
+        _say(f"watch it: sonde serve --output-dir {config.output_dir}")
 
     def step(self, summary: StepSummary) -> None:
         """One line, or none where there are too many steps for one each."""

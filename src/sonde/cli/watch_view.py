@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sonde.cli.run_view import reward_plot
+from sonde.cli.run_view import model_name, reward_plot
 from sonde.results.colors import sequential
 from sonde.results.numbers import MISSING, count, duration, fixed, number
 from sonde.results.pen import Pen
@@ -100,7 +100,8 @@ def _heading(known: Known, row: RunRow, now: float, view: View) -> Iterator[str]
     coverage = known.coverage
     age = MISSING if row.written is None else f"{duration(max(0.0, now - row.written))} ago"
     status = f"   {row.status}" if row.status else ""
-    yield view.pen.bold(fit(f"{visible(row.run)}{status}   {visible(row.model or '')}", view.width))
+    model = visible(model_name(row.model))
+    yield view.pen.bold(fit(f"{visible(row.run)}{status}   {model}", view.width))
     steps = known.steps()
     at = "no steps yet" if steps is None else f"step {steps[1]}"
     records = count(coverage.records, "record")

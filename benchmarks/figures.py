@@ -1,0 +1,101 @@
+"""The figures in the README, made from `benchmarks/results` so that nobody copies a number by hand.
+
+    python -m benchmarks.figures
+
+writes them again after a measurement. A test compares.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).parents[1]
+README: Final = ROOT / "README.md"
+RESULTS: Final = Path(__file__).parent / "results"
+UPDATE: Final = "the README's figures are old: run `python -m benchmarks.figures`"
+BEGIN: Final = "<!-- figures: written by `python -m benchmarks.figures`, do not edit -->\n"
+END: Final = "<!-- end of figures -->\n"
+
+PEERS: Final = {
+    "hook_loop": "a plain Hugging Face hook loop",
+    "nnsight": "nnsight 0.8, one trace per cell",
+    "transformer_lens": "TransformerLens 4.3, `run_with_hooks` per cell",
+}
+
+
+def section() -> str:
+    """What belongs between the marks."""
+    return "\n".join([*_sweep(), "", *_list()]) + "\n"
+
+
+def shown(text: str) -> str:
+    """What is between the marks of a document."""
+    return text.partition(BEGIN)[2].partition(END)[0]
+
+
+def _sweep() -> Iterator[str]:
+    found = _result("sweep_rate")
+    seconds = found["seconds"]
+    yield "| one sweep of SmolLM2, 270 cells, float32, two CPU cores | seconds | Sonde is |"
+    yield "|---|---|---|"
+    own = _three(seconds["sonde"])
+    yield f"| Sonde, both prompts, controls and noise floor included | {own} | |"
+    for name, what in PEERS.items():
+        faster = f"{found['times_faster_than'][name]:.0f} times faster"
+        yield f"| {what} | {_three(seconds[name])} | {faster} |"
+
+
+def _list() -> Iterator[str]:
+    sweep = _result("sweep_rate")
+    apart = max(sweep["largest_difference_from"].values())
+    yield f"- The numbers agree with both libraries within {_up(apart)} in log-probability."
+    run = next(run for run in _result("gpu_sweep")["runs"] if run["compiled"])
+    long = next(each for each in run["lengths"] if each["tokens"] == 64)
+    yield (
+        f"- One H200, bfloat16, an 8B-shaped model: {long['cells']:,} cells in "
+        f"{_three(long['sweep_s'])} s with compiled layers; a hook loop takes "
+        f"{long['times_faster']:.0f} times as long."
+    )
+    served = _result("server_overhead")["over_in_process"]
+    yield f"- Over HTTP: {served['sse']:.2f} times the same sweep in process."
+    lag = next(
+        each
+        for each in _result("stream")["latency"]
+        if (each["server"], each["listeners"], each["records_per_second"]) == ("sonde", 1, 1000)
+    )
+    yield (
+        f"- Live: a record reaches a listener {lag['p50_ms']:.1f} ms after it was written (median; "
+        f"99 % within {lag['p99_ms']:.1f} ms)."
+    )
+    beside = _result("sidecar_overhead")
+    cuda = beside["cuda"].get("cuda", beside["cuda"])
+    yield (
+        f"- Recording: {beside['cpu']['overhead']:.1%} of a training step's CPU time on the CPU; "
+        f"{cuda['overhead']:.1%} of a scoring pass of an 8B-shaped policy on one H200, two layers "
+        "of 65,536 features."
+    )
+
+
+def _result(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
+    return found
+
+
+def _three(value: float) -> str:
+    """Three significant digits."""
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def _up(value: float) -> str:
+    """One digit, rounded up: what a number is within."""
+    exponent = f"{value:e}".partition("e")[2]
+    digit = -(-value // 10 ** int(exponent))
+    return f"{digit:.0f}e{int(exponent)}"
+
+
+if __name__ == "__main__":
+    old = README.read_text()
+    pattern = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
+    README.write_text(pattern.sub(lambda _: BEGIN + section() + END, old))
