@@ -18,9 +18,9 @@ PYTHON   ?= python3.11 python3
 WORKERS  ?= 2
 PYTEST   := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(PY) -m pytest --quiet -n $(WORKERS)
 
-# One thread, nothing bound to a core and nothing compiled: the models of these tests are tiny.
+# One thread, and nothing bound to a core: the models of these tests are tiny.
 VLLM_PIP    := $(VLLM)/bin/python -m pip install -qq --disable-pip-version-check --constraint $(VLLM)/constraints.txt
-VLLM_PYTEST := OMP_NUM_THREADS=1 VLLM_CPU_OMP_THREADS_BIND=nobind TORCHDYNAMO_DISABLE=1 TOKENIZERS_PARALLELISM=false \
+VLLM_PYTEST := OMP_NUM_THREADS=1 VLLM_CPU_OMP_THREADS_BIND=nobind TOKENIZERS_PARALLELISM=false \
   $(VLLM)/bin/python -m pytest --quiet -p no:cacheprovider -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help

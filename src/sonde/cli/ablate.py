@@ -186,7 +186,7 @@ def _about_prompt(
     if len(graded) != 1:
         raise BadRequest(f"--answer {answer!r} is {len(graded)} tokens; it has to be one")
     tokens = tuple(model.backend.tokenize(prompt))
-    title = f"{model.describe().name}: features of layer {layer}, removed"
+    title = f"features of layer {layer}, removed from {model.describe().name}"
     return Asked(model, dictionary, layer, tokens, graded[0], features, title)
 
 

@@ -19,7 +19,7 @@ from tests.tiny_model import tiny_llama
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
-PATIENCE = 240.0
+PATIENCE = 480.0
 """Seconds after which something hangs, on any machine."""
 
 SWEEP = {
