@@ -3,14 +3,23 @@
 On the head, `load_backend(name, ..., options=span(nodes=2, head="10.0.0.1", port=29500))`; on each
 other machine, with the same arguments, `join(name, node=1, ...)`, which returns when the head has
 ended. Sonde must be installed on all of them; no code travels.
+
+vLLM tells workers elsewhere nothing when its head ends, and they would wait for ever. So the place
+where they met is looked at every few seconds: it is gone with the head.
 """
 
+import socket
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from sonde.backends.vllm.installed import check_installed
 from sonde.backends.vllm.load import bound_threads, engine_config
 from sonde.backends.vllm.merged import whole_checkpoint
+
+EVERY_SECONDS: Final = 2.0
+PATIENCE: Final = 3
+"""Times in a row that nobody answers before the head is taken to have ended."""
 
 
 def span(*, nodes: int, head: str, port: int, node: int = 0) -> dict[str, Any]:
@@ -53,4 +62,18 @@ def join(
     )
     with bound_threads(config):
         workers = MultiprocExecutor(config, monitor_workers=False)
-    workers.start_worker_monitor(inline=True)
+    workers.start_worker_monitor()  # ends all of them when one has died
+    while not workers.is_failed and answers(head, port):
+        time.sleep(EVERY_SECONDS)
+    workers.shutdown()
+
+
+def answers(head: str, port: int) -> bool:
+    """Whether the head is still there."""
+    for again in range(PATIENCE):
+        try:
+            socket.create_connection((head, port), timeout=10).close()
+            return True
+        except OSError:
+            time.sleep(EVERY_SECONDS if again + 1 < PATIENCE else 0)
+    return False
