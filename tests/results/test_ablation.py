@@ -40,9 +40,7 @@ def shown(*, color: bool = False, width: int = 90) -> str:
 
 
 def test_it_says_what_removing_did_and_what_random_directions_do() -> None:
-    assert in_words(EFFECT) == (
-        "removed everywhere: −0.78 (random directions −0.68 to +0.48, p 0.333)"
-    )
+    assert in_words(EFFECT) == "everywhere −0.78; random directions −0.68 to +0.48; p 0.333"
     text = shown()
     assert "[·is<b> −0.58]" in text
     assert "promotes    ·malt" in text

@@ -52,8 +52,8 @@ def _feature(
 def in_words(each: FeatureEffect) -> str:
     """What removing a feature did, and what a random direction of the same length does."""
     low, high = min(each.random, default=0.0), max(each.random, default=0.0)
-    random = f"random directions {signed(low, 2)} to {signed(high, 2)}, p {number(each.p)}"
-    return f"removed everywhere: {signed(each.everywhere, 2)} ({random})"
+    random = f"random directions {signed(low, 2)} to {signed(high, 2)}"
+    return f"everywhere {signed(each.everywhere, 2)}; {random}; p {number(each.p)}"
 
 
 def answer_in_words(found: Ablation) -> str:
