@@ -1,5 +1,6 @@
 """What the demo says of a run that it hears through a gateway."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -56,6 +57,14 @@ def test_steps_are_told_in_order_and_once_though_the_stream_goes_on() -> None:
 def test_a_step_without_records_or_reward_is_told_as_such() -> None:
     (only,) = demo_run.lines(iter([("metrics", {**metrics(1, None), "r_a_pass_rate": None})]), 1)
     assert "gate -   0 records" in only
+
+
+def test_what_an_earlier_tour_left_is_not_taken_for_the_new_run(tmp_path: Path) -> None:
+    assert not demo_run.begun(tmp_path / "run", 0.0)
+    made = made_run(tmp_path / "run", steps=1)
+    started = json.loads((made.layout.directory / "run.json").read_text())["started"]
+    assert not demo_run.begun(tmp_path / "run", started + 1)
+    assert demo_run.begun(tmp_path / "run", started)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ import click
 
 from sonde.errors import EngineError
 from sonde.results.numbers import fixed, number
+from sonde.runs.layout import RunLayout
+from sonde.runs.reader import run_info
 from sonde.sae import shipped
 from sonde.sae.feature_file import FEATURES, read_some
 
@@ -27,6 +30,7 @@ FIRST_SECONDS: Final = 30.0
 """How long a gateway may take before it says where it is."""
 QUIET_SECONDS: Final = 600.0
 """A step may take long on a slow machine; heartbeats come all the while."""
+LOOK_SECONDS: Final = 0.2
 SERVED = re.compile(rb"http://127\.0\.0\.1:\d+")
 
 
@@ -68,15 +72,25 @@ def trainer(run: Path, steps: int, log: Path) -> Iterator["subprocess.Popen[byte
 def watch(run: Path, steps: int) -> None:
     """Train, and print what the gateway streams, a line a step."""
     run.mkdir(parents=True, exist_ok=True)
-    log = run.parent / "train.log"
-    with gateway(run) as url:
-        click.echo(f"  open {url} to watch it in a browser while it lasts\n")
-        with trainer(run, steps, log) as process:
-            for line in lines(events(url, process), steps):
-                click.echo(f"  {line}")
-            if process.wait() != 0:
-                end = "\n".join(log.read_text(errors="replace").splitlines()[-12:])
-                raise EngineError(f"training ended with status {process.returncode}:\n{end}")
+    log, since = run.parent / "train.log", time.time()
+    with trainer(run, steps, log) as process:
+        while process.poll() is None and not begun(run, since):
+            time.sleep(LOOK_SECONDS)
+        if process.poll() is None:
+            with gateway(run) as url:
+                click.echo(f"  open {url} to watch it in a browser while it lasts\n")
+                for line in lines(events(url, process), steps):
+                    click.echo(f"  {line}")
+                process.wait()
+        if process.returncode != 0:
+            end = "\n".join(log.read_text(errors="replace").splitlines()[-12:])
+            raise EngineError(f"training ended with status {process.returncode}:\n{end}")
+
+
+def begun(run: Path, since: float) -> bool:
+    """Whether the run in the directory is a new one, and not what an earlier tour left there."""
+    info = run_info(RunLayout(run))
+    return info is not None and info.started >= since
 
 
 def events(url: str, process: "subprocess.Popen[bytes]") -> Iterator[tuple[str, Any]]:
