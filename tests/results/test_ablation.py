@@ -31,6 +31,7 @@ FOUND = Ablation(
     baseline=7.04,
     control=1.1e-5,
     features=[EFFECT],
+    silent=[88],
 )
 CARD = Feature(feature=1740, rate=0.1, promoted=[" malt", "<i>"], suppressed=[], snippets=[])
 
@@ -46,6 +47,7 @@ def test_it_says_what_removing_did_and_what_random_directions_do() -> None:
     assert "promotes    ·malt" in text
     assert "its logit is +7.04 from that of “-”" in text
     assert "1.10e−5" in text
+    assert "not active    88" in text
 
 
 def test_without_colour_there_is_no_escape_and_with_it_only_ours() -> None:

@@ -11,7 +11,7 @@ def test_the_page_has_every_number_and_nothing_from_elsewhere() -> None:
     assert "<script" not in text
     assert "http://" not in text
     assert "https://" not in text
-    for number in ("−0.78", "−0.58", "−0.02", "+7.04"):
+    for number in ("−0.78", "−0.58", "−0.02", "+7.04", "Not active here: 88."):
         assert number in text
 
 

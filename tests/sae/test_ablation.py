@@ -99,10 +99,22 @@ def test_the_same_seed_draws_the_same_directions() -> None:
     assert one.features[0].random != other.features[0].random
 
 
-def test_a_feature_that_is_not_active_is_refused_with_those_that_are() -> None:
+def silent_feature() -> int:
     site = look(BACKEND.reader, mirror(0), TOKENS, 0)
-    silent = next(f for f in range(2 * WIDTH) if not contribution(site, mirror(0), f))
-    with pytest.raises(BadRequest, match=rf"feature {silent} .* strongest at its end are \["):
+    return next(f for f in range(2 * WIDTH) if not contribution(site, mirror(0), f))
+
+
+def test_a_feature_that_is_not_active_is_named_beside_those_that_are() -> None:
+    active = strongest(look(BACKEND.reader, mirror(0), TOKENS, 0), 1)
+    found = removed(features=[silent_feature(), *active])
+    assert found.silent == [silent_feature()]
+    assert [each.feature for each in found.features] == active
+    assert removed().silent == []
+
+
+def test_where_none_is_active_it_is_refused_with_those_that_are() -> None:
+    silent = silent_feature()
+    with pytest.raises(BadRequest, match=rf"features \[{silent}\] .* strongest at its end are \["):
         removed(features=[silent])
 
 

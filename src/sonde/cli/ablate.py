@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sonde.cli.finding import analysed, find, hub_of, placed, read_all
-from sonde.cli.loading import load_model
+from sonde.cli.loading import load_model, torch_backend
 from sonde.cli.progress import Progress, progress
 from sonde.errors import BadRequest
 from sonde.results import files
@@ -24,7 +24,6 @@ from sonde.sae import shipped
 from sonde.sae.feature_file import FEATURES, read_some
 
 if TYPE_CHECKING:
-    from sonde.backends.torch.backend import TorchBackend
     from sonde.model import Model
     from sonde.runs.layout import RunLayout
     from sonde.runs.moment import Moment
@@ -36,6 +35,8 @@ SAVED = (".html", ".json")
 LOOKED_AT = 64
 """Passed generations among which those with the most reward are tried."""
 TRIED = 8
+WATCHED = 8
+"""Of the features recorded at a token, the strongest so many."""
 
 EXAMPLES = """\b
 Examples:
@@ -66,7 +67,7 @@ class Asked:
 @click.option("--prompt", metavar="TEXT", help="A prompt of your own, instead of a run.")
 @click.option("--answer", metavar="TEXT", help="The token that is graded: --answer ' Paris'.")
 @click.option("--layer", type=click.IntRange(0), metavar="N", help="Without it, the last watched.")
-@click.option("--features", metavar="NUMBERS", help="748,3844; else the strongest at the end.")
+@click.option("--features", metavar="NUMBERS", help="748,3844; else the strongest there.")
 @click.option(
     "--sae", metavar="PATH", help="An autoencoder, instead of the run's or a shipped one."
 )
@@ -143,14 +144,6 @@ def drawn(found: Ablation, cards: dict[int, Feature], title: str) -> str:
     return render_ablation(found, cards, pen=pen, width=width, title=title)
 
 
-def torch_backend(model: Model) -> TorchBackend:
-    """The backend of a model that was loaded here."""
-    from sonde.backends.torch.backend import TorchBackend
-
-    assert isinstance(model.backend, TorchBackend)
-    return model.backend
-
-
 def _check(
     run: str | None, prompt: str | None, answer: str | None, generation: str | None,
     save: str | None,
@@ -196,7 +189,7 @@ def _about_run(
 ) -> Asked:  # fmt: skip
     from sonde.runs.listing import checkpoints
     from sonde.runs.moment import checkpoint_near
-    from sonde.server.routes.features import dictionary_of
+    from sonde.sae.of_run import dictionary_of
 
     steps = checkpoints(layout)
     if not steps and name is None:
@@ -221,7 +214,8 @@ def _about_run(
         f"generation {moment.generation_id}, token {moment.token}: features of layer "
         f"{moment.layer}, removed on {by}"
     )
-    return Asked(model, dictionary, moment.layer, moment.tokens, moment.answer, features, title)
+    watched = features or moment.features[:WATCHED]
+    return Asked(model, dictionary, moment.layer, moment.tokens, moment.answer, watched, title)
 
 
 def choose(

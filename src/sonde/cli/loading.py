@@ -1,7 +1,9 @@
 """Load a model for a command."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,6 +11,9 @@ import sonde
 from sonde.cli.progress import Progress
 from sonde.errors import MissingExtra
 from sonde.model import Model
+
+if TYPE_CHECKING:
+    from sonde.backends.torch.backend import TorchBackend
 
 ENGINE = {"torch", "transformers", "safetensors", "accelerate", "gguf", "peft"}
 ENGINE |= {"huggingface_hub", "tokenizers"}
@@ -31,3 +36,11 @@ def load_model(name: str, progress: Progress, **options: Any) -> Model:
         if (error.name or "").partition(".")[0] not in ENGINE:
             raise
         raise MissingExtra(f"loading {name} ({error.name} is not installed)", "engine") from error
+
+
+def torch_backend(model: Model) -> TorchBackend:
+    """The backend of a model that was loaded here, for what no other backend can do."""
+    from sonde.backends.torch.backend import TorchBackend
+
+    assert isinstance(model.backend, TorchBackend)
+    return model.backend

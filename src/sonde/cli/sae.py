@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sonde.cli import parse
-from sonde.cli.loading import load_model, placing
+from sonde.cli.loading import load_model, placing, torch_backend
 from sonde.cli.progress import progress, time_left
 from sonde.errors import BadRequest
 from sonde.results import numbers
@@ -23,7 +23,6 @@ from sonde.schema import HOOKS, Hook
 
 if TYPE_CHECKING:
     from sonde.backends.torch.reading import Reader
-    from sonde.model import Model
     from sonde.sae.autoencoder import Autoencoder
     from sonde.sae.evaluate import Evaluation
     from sonde.sae.train import Progress as Trained
@@ -103,7 +102,7 @@ def train_command(
         chosen = parse.layers_of(parse.layers(layers), about.n_layers)
         numbered = chosen if isinstance(chosen, list) else [*range(*_bounds(chosen))]
         site = Site(hook, tuple(sorted(set(numbered))))
-        reader = _reader(model)
+        reader = torch_backend(model).reader
         for layer in site.layers:
             reader.check_site(hook, layer)
         wanted = Text(texts, generate, context, recipe["seed"], from_where)
@@ -157,7 +156,7 @@ def eval_command(
     loaded = [_load(path, **said) for path in paths]
     texts = documents(text or shipped.HELD_OUT)
     with progress(f"loading {name}") as shown:
-        reader = _reader(load_model(name, shown, dtype=dtype, device=device))
+        reader = torch_backend(load_model(name, shown, dtype=dtype, device=device)).reader
         by_layer = {_layer(each): each.to(reader.device) for each in loaded}
         contexts = from_text(reader, texts, context)
         contexts = contexts.take(slice(most)) if most else contexts
@@ -193,7 +192,7 @@ def show_command(
     facts = _facts(held)
     if probed:
         with progress(f"loading {name}") as shown:
-            reader = _reader(load_model(name, shown, dtype=dtype, device=device))
+            reader = torch_backend(load_model(name, shown, dtype=dtype, device=device)).reader
             facts["probe"] = _probe(reader, held, text or shipped.HELD_OUT, shown.say)
     if as_json:
         click.echo(json.dumps(facts, indent=1))
@@ -325,14 +324,6 @@ def _load(path: Path, **said: Any) -> Autoencoder:
     from sonde.sae.load import load_autoencoder
 
     return load_autoencoder(path, **said)
-
-
-def _reader(model: Model) -> Reader:
-    from sonde.backends.torch.backend import TorchBackend
-
-    backend = model.backend
-    assert isinstance(backend, TorchBackend)
-    return backend.reader
 
 
 def _device_name(device: str) -> str:

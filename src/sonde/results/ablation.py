@@ -33,6 +33,10 @@ def _lines(
         yield ""
         yield from _feature(found, each, cards.get(each.feature), reach, pen, width)
     yield ""
+    if found.silent:
+        yield pen.dim(pad("not active", _NAME)) + fit(
+            ", ".join(map(str, found.silent)), width - _NAME
+        )
     yield pen.dim(pad("control", _NAME)) + (
         f"writing back what was read at every position changes it by {number(found.control)}"
     )

@@ -50,6 +50,8 @@ def _body(found: Ablation, cards: Mapping[int, Feature], title: str) -> Iterator
     reach = max((abs(each.everywhere) for each in found.features), default=0.0)
     for each in found.features:
         yield from _feature(found, each, cards.get(each.feature), reach)
+    if found.silent:
+        yield f'<p class="dim">Not active here: {", ".join(map(str, found.silent))}.</p>'
     yield (
         f'<p class="dim">{escape(found.model)} · {found.hook}, layer {found.layer} · weights '
         f"{escape(found.weights)} · dictionary {escape(found.dictionary[:16])}</p>"

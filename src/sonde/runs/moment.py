@@ -31,8 +31,6 @@ class Moment:
     """The token that was said next."""
     features: tuple[int, ...]
     """Those recorded at that token, strongest first."""
-    activation: float
-    """Of the strongest."""
 
 
 def moments_of(
@@ -59,7 +57,6 @@ def moments_of(
             tokens=(*prompt, *said[: each.position + 1]),
             answer=said[each.position + 1],
             features=tuple(seen.features),
-            activation=seen.activations[0] or 0.0,
         )
         for each in view.tokens
         if each.position < len(said) - 1 and token in (None, each.position)

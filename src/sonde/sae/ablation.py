@@ -23,7 +23,7 @@ from torch import Tensor
 
 from sonde.backends.base import Backend, FromVector, GenerateRequest, Patch, Row
 from sonde.backends.torch.reading import Reader
-from sonde.errors import BadRequest
+from sonde.errors import BadRequest, EngineError
 from sonde.sae.active import Active
 from sonde.sae.autoencoder import Autoencoder
 from sonde.sae.buffer import counts
@@ -65,16 +65,17 @@ def ablate(
 ) -> Ablation:
     """Remove features from a prompt, one at a time. Without `features`, the strongest at its end.
 
-    `layer` is the one whose activations are read and changed, as a dictionary's file need not say
-    which it belongs to.
+    Features that are not active in this prompt are named in the result, as there is nothing to
+    remove of them. `layer` is the one whose activations are read and changed, as a dictionary's
+    file need not say which it belongs to.
     """
     site = look(reader, autoencoder, tokens, layer)
     chosen = list(features) if features is not None else strongest(site, TOP)
-    pieces = {each: contribution(site, autoencoder, each) for each in chosen}
-    silent = [each for each, piece in pieces.items() if not piece]
-    if silent:
+    added = {each: contribution(site, autoencoder, each) for each in chosen}
+    pieces = {each: piece for each, piece in added.items() if piece}
+    if not pieces:
         raise BadRequest(
-            f"feature {silent[0]} of layer {layer} is not active in this prompt, so there is "
+            f"of the features {chosen} of layer {layer} none is active in this prompt, so there is "
             f"nothing to remove; the strongest at its end are {strongest(site, TOP)}"
         )
     generator = torch.Generator().manual_seed(seed)
@@ -109,6 +110,7 @@ def ablate(
         baseline=baseline,
         control=abs(unchanged - baseline),
         features=sorted(found, key=lambda effect: -abs(effect.everywhere)),
+        silent=[each for each in added if each not in pieces],
     )
 
 
@@ -182,6 +184,10 @@ def _scored(
     values = np.full(len(rows), np.nan)
     for part in backend.score(tokens, rows, pair):
         values[list(part.rows)] = part.logprobs[:, 0] - part.logprobs[:, 1]
+    if not np.isfinite(values).all():
+        raise EngineError(
+            "a removal has no finite logit difference: try it in float32, or name other features"
+        )
     return [float(value) for value in values]
 
 

@@ -44,3 +44,5 @@ class Ablation(Wire):
     """Largest change when nothing is removed from what is written back at every position."""
     features: list[FeatureEffect]
     """Those with the largest effect everywhere first."""
+    silent: list[int]
+    """Features that were asked for and are not active in this prompt."""

@@ -5,7 +5,6 @@ that file's folder has descriptions, or if it is one that Sonde ships, by its ha
 another dictionary are never shown in its place: the same number means something else there.
 """
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -14,15 +13,13 @@ from fastapi import APIRouter, Query
 from sonde.errors import BadRequest
 from sonde.runs.hub import Hub
 from sonde.runs.layout import RunLayout
-from sonde.runs.reader import read_object, run_info
 from sonde.sae import shipped
 from sonde.sae.feature_file import FEATURES, read_some
+from sonde.sae.of_run import dictionary_of
 from sonde.schema.feature import FeatureCards
 
 MOST = 256
 """Features in one answer."""
-
-CARD = "autoencoder.json"
 
 Run = Annotated[
     str | None,
@@ -56,36 +53,9 @@ def cards_of(layout: RunLayout, layer: int, numbers: list[int]) -> FeatureCards:
     return _cards(layer, found, numbers)
 
 
-def dictionary_of(layout: RunLayout, layer: int) -> tuple[Path | None, str | None]:
-    """The folder with the descriptions of a run's dictionary, or why there is none."""
-    info = run_info(layout)
-    if info is None:
-        return None, "the run has no run.json, so it is not known which dictionary it was read with"
-    file = next((sae for sae in info.saes if sae.layer_index == layer), None)
-    if file is None:
-        return None, f"layer {layer} of this run was read with no dictionary"
-    beside = Path(file.path).parent
-    if (beside / FEATURES).is_file():
-        return beside, None
-    folder = shipped.layers().get(layer)
-    if folder is not None and file.sha256 and file.sha256 == _hash_of(folder):
-        return folder, None
-    return None, (
-        f"there is no {FEATURES} beside {file.path}: nobody has described these features; "
-        "`sonde sae train` does so for those it trains"
-    )
-
-
 def _cards(layer: int, folder: Path, numbers: list[int]) -> FeatureCards:
     features = read_some(folder / FEATURES, numbers)
     return FeatureCards(layer=layer, dictionary=folder.name, features=features, reason=None)
-
-
-@lru_cache(maxsize=64)
-def _hash_of(folder: Path) -> str | None:
-    """The hash of a shipped dictionary's weights, as its card has it."""
-    card = read_object(folder / CARD) or {}
-    return str(card["sha256"]) if "sha256" in card else None
 
 
 def _numbers(text: str) -> list[int]:
