@@ -8,12 +8,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 import pytest
+from benchmarks.stream import health_times
 
 from sonde.runs.hub import LEAVE_SECONDS
 from tests.runs.trainer import Trainer
@@ -40,28 +40,6 @@ def received(connected: socket.socket, count: int, seconds: float = 120) -> int:
         found += rest.count(b'"token_index"')
         rest = rest[-12:]
     return found
-
-
-@contextmanager
-def health_times(url: str) -> Iterator[list[float]]:
-    """How long `/health` takes, asked every few milliseconds meanwhile."""
-    took: list[float] = []
-    over = threading.Event()
-
-    def ask() -> None:
-        with httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
-            while not over.wait(0.01):
-                began = time.perf_counter()
-                http.get("/health")
-                took.append(time.perf_counter() - began)
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    try:
-        yield took
-    finally:
-        over.set()
-        thread.join()
 
 
 def big_run(trainer: Trainer, records: int) -> None:

@@ -128,7 +128,7 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
         level: Level = None,
     ) -> Response:
         """Features of a layer over time: those named, or the highest ranked of the stretch."""
-        wanted = numbers(named)
+        wanted = None if named is None else numbers(named)
 
         def question(known: "Known", cursor: "DuckDBPyConnection") -> Wire:
             from sonde.runs.analytics.heatmap import feature_tile, time_axis
@@ -280,10 +280,8 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
     return router
 
 
-def numbers(text: str | None) -> list[int] | None:
+def numbers(text: str) -> list[int]:
     """Features that were named."""
-    if text is None:
-        return None
     if not _FEATURES.fullmatch(text):
         raise BadRequest(
             f"features {text[:80]!r} are not numbers with commas between, such as 7,42"

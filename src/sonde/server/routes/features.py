@@ -17,6 +17,7 @@ from sonde.sae import shipped
 from sonde.sae.feature_file import FEATURES, read_some
 from sonde.sae.of_run import dictionary_of
 from sonde.schema.feature import FeatureCards
+from sonde.server.routes.analytics import numbers
 
 MOST = 256
 """Features in one answer."""
@@ -37,33 +38,29 @@ def routes(hub: Hub) -> APIRouter:
     @router.get("/{layer}", operation_id="describe_features")
     def describe_features(layer: int, features: Features, run: Run = None) -> FeatureCards:
         """Where some features of a layer are active, and which tokens they promote."""
-        numbers = _numbers(features)
+        named = _few(numbers(features))
         if run is None:
-            return _cards(layer, shipped.find(str(layer)), numbers)
-        return cards_of(hub.layout_of(run), layer, numbers)
+            return _cards(layer, shipped.find(str(layer)), named)
+        return cards_of(hub.layout_of(run), layer, named)
 
     return router
 
 
-def cards_of(layout: RunLayout, layer: int, numbers: list[int]) -> FeatureCards:
+def cards_of(layout: RunLayout, layer: int, named: list[int]) -> FeatureCards:
     """What some features of a run's dictionary mean, or why that is not known."""
     found, reason = dictionary_of(layout, layer)
     if found is None:
         return FeatureCards(layer=layer, dictionary="", features=[], reason=reason)
-    return _cards(layer, found, numbers)
+    return _cards(layer, found, named)
 
 
-def _cards(layer: int, folder: Path, numbers: list[int]) -> FeatureCards:
-    features = read_some(folder / FEATURES, numbers)
+def _cards(layer: int, folder: Path, named: list[int]) -> FeatureCards:
+    features = read_some(folder / FEATURES, named)
     return FeatureCards(layer=layer, dictionary=folder.name, features=features, reason=None)
 
 
-def _numbers(text: str) -> list[int]:
-    parts = text.split(",")
-    if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
-        raise BadRequest(
-            f"features {text[:80]!r} are not numbers with commas between, such as 12,4071"
-        )
-    if len(parts) > MOST:
-        raise BadRequest(f"{len(parts)} features are more than {MOST}; ask for fewer at a time")
-    return [int(part) for part in parts]
+def _few(found: list[int]) -> list[int]:
+    """The features that were named, if they are not too many for one answer."""
+    if len(found) > MOST:
+        raise BadRequest(f"{len(found)} features are more than {MOST}; ask for fewer at a time")
+    return found
