@@ -51,6 +51,7 @@ class TestPacked(BackendIdentities):
         return lambda room: with_tokenizer(tiny_llama(layers=3), source_budget=room)
 
 
+@pytest.mark.slow
 class TestPackedInSmallChunks(TestPacked):
     @pytest.fixture
     def backend(self) -> Backend:

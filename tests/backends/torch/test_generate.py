@@ -8,9 +8,17 @@ from sonde.backends.base import FromRun, FromVector, GeneratedToken, GenerateReq
 from sonde.backends.torch.backend import TorchBackend
 from sonde.errors import BadRequest, EngineError, HookNeverFired, PositionOutOfRange
 from sonde.schema import HOOKS, Hook
-from tests.architectures import ARCHITECTURES, VOCABULARY, WIDTH
-from tests.backends.torch.reference import Edit, Reference
-from tests.backends.torch.tiny import IDS, captured, prompt, scores, tiny_backend, vector
+from tests.architectures import VOCABULARY, WIDTH
+from tests.backends.torch.reference import Edit
+from tests.backends.torch.tiny import (
+    IDS,
+    captured,
+    prepared,
+    prompt,
+    scores,
+    tiny_backend,
+    vector,
+)
 
 
 def complete(backend: TorchBackend, tokens: list[int], **options: object) -> list[GeneratedToken]:
@@ -18,11 +26,11 @@ def complete(backend: TorchBackend, tokens: list[int], **options: object) -> lis
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "qwen3_moe", "gpt_oss", "mistral"])
-@pytest.mark.parametrize("n_tokens", [1, 9, 16])
+@pytest.mark.parametrize("n_tokens", [1, pytest.param(9, marks=pytest.mark.slow), 16])
 def test_greedy_completion_is_the_models_own(name: str, n_tokens: int) -> None:
-    backend, model = tiny_backend(name), ARCHITECTURES[name].build()
+    backend, reference = prepared(name)
     tokens = prompt(n_tokens, 1)
-    expected = model.generate(
+    expected = reference.model.generate(
         torch.tensor([tokens]), max_new_tokens=12, do_sample=False, eos_token_id=None
     )[0, n_tokens:].tolist()
 
@@ -33,8 +41,7 @@ def test_greedy_completion_is_the_models_own(name: str, n_tokens: int) -> None:
 
 @pytest.mark.parametrize("name", ["llama", "gemma2"])
 def test_log_probabilities_are_those_of_a_full_forward_pass_at_every_step(name: str) -> None:
-    architecture = ARCHITECTURES[name]
-    backend, reference = tiny_backend(name), Reference(architecture.build(), architecture.parts)
+    backend, reference = prepared(name)
     tokens = prompt(13, 1)
 
     made = complete(backend, tokens, max_tokens=8, logprob_ids=IDS)
@@ -49,7 +56,7 @@ def test_log_probabilities_are_those_of_a_full_forward_pass_at_every_step(name: 
 @pytest.mark.parametrize("hook", HOOKS)
 @pytest.mark.parametrize("layer", [0, 2])
 def test_the_first_token_has_the_bits_of_the_same_patch_in_a_sweep(hook: Hook, layer: int) -> None:
-    backend, tokens = tiny_backend(), prompt(18, 1)
+    backend, tokens = prepared()[0], prompt(18, 1)
     run = captured(backend, "clean", prompt(18, 2))
     for position in (0, 7, 17):
         patch = Patch(hook, layer, position, FromRun(run, (position,)), 0.7)
@@ -62,8 +69,7 @@ def test_the_first_token_has_the_bits_of_the_same_patch_in_a_sweep(hook: Hook, l
 
 @pytest.mark.parametrize("hook", HOOKS)
 def test_patches_at_generated_positions_act_as_in_a_full_forward_pass(hook: Hook) -> None:
-    architecture = ARCHITECTURES["llama"]
-    backend, reference = tiny_backend(), Reference(architecture.build(), architecture.parts)
+    backend, reference = prepared()
     tokens, values = prompt(14, 1), vector(WIDTH)
     places = [(1, 3), (0, 15), (2, 17)]
     patches = tuple(Patch(hook, layer, p, FromVector(values)) for layer, p in places)
@@ -80,7 +86,7 @@ def test_patches_at_generated_positions_act_as_in_a_full_forward_pass(hook: Hook
 
 
 def test_a_patch_changes_nothing_before_its_position() -> None:
-    backend, tokens = tiny_backend(), prompt(9, 1)
+    backend, tokens = prepared()[0], prompt(9, 1)
     patch = Patch("post_block", 0, 11, FromVector(vector(WIDTH) * 10))
     plain = complete(backend, tokens, max_tokens=6)
 
@@ -91,7 +97,7 @@ def test_a_patch_changes_nothing_before_its_position() -> None:
 
 
 def test_a_patch_that_generation_ended_before_is_an_error() -> None:
-    backend, tokens = tiny_backend(), prompt(9, 1)
+    backend, tokens = prepared()[0], prompt(9, 1)
     first = complete(backend, tokens, max_tokens=2)
     patch = Patch("pre_attn", 0, 10, FromVector(vector(WIDTH)))
     request = {"max_tokens": 3, "patches": (patch,), "stop_ids": frozenset([first[1].token])}
@@ -102,7 +108,7 @@ def test_a_patch_that_generation_ended_before_is_an_error() -> None:
 
 def test_a_patch_beyond_what_can_be_computed_is_refused_before_anything_runs() -> None:
     """The last token is chosen, never read: with 3 to generate, positions 9 and 10 are."""
-    backend = tiny_backend()
+    backend = prepared()[0]
     patch = Patch("pre_attn", 0, 11, FromVector(vector(WIDTH)))
 
     with pytest.raises(PositionOutOfRange, match=r"position 11 is out of range \[0, 11\)"):
@@ -110,7 +116,7 @@ def test_a_patch_beyond_what_can_be_computed_is_refused_before_anything_runs() -
 
 
 def test_generation_stops_at_a_stop_token_and_gives_it() -> None:
-    backend, tokens = tiny_backend(), prompt(9, 1)
+    backend, tokens = prepared()[0], prompt(9, 1)
     all_of_them = complete(backend, tokens, max_tokens=6)
     stop = all_of_them[2].token
 
@@ -120,7 +126,7 @@ def test_generation_stops_at_a_stop_token_and_gives_it() -> None:
 
 
 def test_sampling_is_repeated_by_its_seed() -> None:
-    backend, tokens = tiny_backend(), prompt(9, 1)
+    backend, tokens = prepared()[0], prompt(9, 1)
 
     def draw(seed: int) -> list[int]:
         made = complete(backend, tokens, max_tokens=10, temperature=1.5, top_p=0.9, seed=seed)
@@ -131,22 +137,22 @@ def test_sampling_is_repeated_by_its_seed() -> None:
 
 
 def test_sampling_draws_by_probability() -> None:
-    """300 draws: 5 standard deviations away is a chance of 6e-7, and the seeds are fixed."""
-    backend, tokens = tiny_backend(), prompt(9, 1)
+    """150 draws: 5 standard deviations away is a chance of 6e-7, and the seeds are fixed."""
+    backend, tokens = prepared()[0], prompt(9, 1)
     first = complete(backend, tokens, max_tokens=1)[0]
     p = float(np.exp(first.logprob))
     made = [
         complete(backend, tokens, max_tokens=1, temperature=1.0, seed=seed)[0].token
-        for seed in range(300)
+        for seed in range(150)
     ]
 
     hits = sum(token == first.token for token in made)
 
-    assert abs(hits - 300 * p) < 5 * np.sqrt(300 * p * (1 - p)) + 1
+    assert abs(hits - 150 * p) < 5 * np.sqrt(150 * p * (1 - p)) + 1
 
 
 def test_a_narrow_nucleus_is_greedy() -> None:
-    backend, tokens = tiny_backend(), prompt(9, 1)
+    backend, tokens = prepared()[0], prompt(9, 1)
     greedy = complete(backend, tokens, max_tokens=5)
 
     made = complete(backend, tokens, max_tokens=5, temperature=1.0, top_p=1e-9, seed=3)
@@ -156,7 +162,7 @@ def test_a_narrow_nucleus_is_greedy() -> None:
 
 @pytest.mark.parametrize("temperature", [1e-6, 1e-30, 5e-324])
 def test_next_to_no_temperature_is_greedy(temperature: float) -> None:
-    backend, tokens = tiny_backend(), prompt(9, 1)
+    backend, tokens = prepared()[0], prompt(9, 1)
     greedy = complete(backend, tokens, max_tokens=5)
 
     made = complete(backend, tokens, max_tokens=5, temperature=temperature, seed=3)
@@ -165,7 +171,7 @@ def test_next_to_no_temperature_is_greedy(temperature: float) -> None:
 
 
 def test_no_temperature_is_too_high_to_draw() -> None:
-    assert len(complete(tiny_backend(), prompt(9, 1), max_tokens=5, temperature=1e300)) == 5
+    assert len(complete(prepared()[0], prompt(9, 1), max_tokens=5, temperature=1e300)) == 5
 
 
 def test_no_token_is_drawn_from_what_is_no_distribution() -> None:
@@ -182,7 +188,7 @@ def test_no_token_is_drawn_from_what_is_no_distribution() -> None:
 
 
 def test_the_likeliest_tokens_come_with_their_log_probabilities() -> None:
-    backend, tokens = tiny_backend(), prompt(9, 1)
+    backend, tokens = prepared()[0], prompt(9, 1)
     everything = scores(backend, tokens, [Row()], range(VOCABULARY))[0]
 
     made = complete(backend, tokens, max_tokens=1, top_logprobs=4, logprob_ids=(3,))[0]
@@ -207,11 +213,11 @@ def test_the_likeliest_tokens_come_with_their_log_probabilities() -> None:
 )
 def test_numbers_that_make_no_sense_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(BadRequest, match=message):
-        complete(tiny_backend(), prompt(9, 1), **options)
+        complete(prepared()[0], prompt(9, 1), **options)
 
 
 def test_closing_the_iterator_stops_the_work() -> None:
-    backend = tiny_backend()
+    backend = prepared()[0]
     calls: list[int] = []
     layer = backend._path.layout.layers[1]
     handle = layer.register_forward_pre_hook(lambda *_: calls.append(1))

@@ -109,7 +109,14 @@ class Grid:
         return found[0], peak + self.held
 
 
-@pytest.mark.parametrize(("name", "n_tokens"), [("llama", 37), ("gemma2", 21), ("qwen3_moe", 37)])
+@pytest.mark.parametrize(
+    ("name", "n_tokens"),
+    [
+        ("llama", 37),
+        pytest.param("gemma2", 21, marks=pytest.mark.slow),
+        pytest.param("qwen3_moe", 37, marks=pytest.mark.slow),
+    ],
+)
 def test_the_budget_is_honoured_within_ten_percent_and_the_bits_stay(
     name: str, n_tokens: int
 ) -> None:
@@ -124,6 +131,7 @@ def test_the_budget_is_honoured_within_ten_percent_and_the_bits_stay(
         assert peak <= 1.10 * budget
 
 
+@pytest.mark.slow
 def test_whole_sequences_honour_it_too() -> None:
     expected, most = Grid("mamba", 18).run()
 

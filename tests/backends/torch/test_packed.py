@@ -1,17 +1,14 @@
 """A packed cell is an ordinary patched forward pass, with the same bits in any company."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 import torch
 
 from sonde.backends.base import FromRun, FromVector, Patch, Row
-from sonde.backends.torch.backend import TorchBackend
 from sonde.errors import HookNeverFired, UnknownHook
 from sonde.schema import HOOKS
 from tests.architectures import ARCHITECTURES, PACKED, WIDTH
-from tests.backends.torch.reference import Edit, Reference
+from tests.backends.torch.reference import Edit
 from tests.backends.torch.tiny import (
     IDS,
     at_most,
@@ -21,6 +18,7 @@ from tests.backends.torch.tiny import (
     from_run,
     from_vector,
     pair_of_prompts,
+    prepared,
     prompt,
     scores,
     sites,
@@ -30,19 +28,20 @@ from tests.backends.torch.tiny import (
 
 LENGTHS = (9, 16, 37)
 """Below, at and above the block size."""
-each_architecture = pytest.mark.parametrize("name", PACKED)
-each_length = pytest.mark.parametrize("n_tokens", LENGTHS)
+KINDS = ("llama", "gemma2", "gpt2", "neox_parallel", "qwen3_moe", "gpt_oss")
+"""One of each kind, for the quick tests: all are compared with the slow ones."""
+QUICK = {("llama", n) for n in LENGTHS} | {(kind, 37) for kind in KINDS}
+each_architecture_and_length = pytest.mark.parametrize(
+    ("name", "n_tokens"),
+    [
+        pytest.param(name, n, marks=() if (name, n) in QUICK else pytest.mark.slow)
+        for name in PACKED
+        for n in LENGTHS
+    ],
+)
 
 
-@cache
-def prepared(name: str) -> tuple[TorchBackend, Reference]:
-    """A backend and a reference with the same weights."""
-    architecture = ARCHITECTURES[name]
-    return tiny_backend(name), Reference(architecture.build(), architecture.parts)
-
-
-@each_length
-@each_architecture
+@each_architecture_and_length
 def test_every_cell_of_a_full_grid_equals_an_ordinary_hooked_forward_pass(
     name: str, n_tokens: int
 ) -> None:
@@ -62,8 +61,7 @@ def test_every_cell_of_a_full_grid_equals_an_ordinary_hooked_forward_pass(
     assert moved > 0.1  # or the grid would agree by showing nothing
 
 
-@each_length
-@each_architecture
+@each_architecture_and_length
 def test_controls_at_every_site_have_the_bits_of_the_baseline(name: str, n_tokens: int) -> None:
     """Alpha 0, and the run's own activation, both computed the long way."""
     backend, _ = prepared(name)
@@ -80,8 +78,7 @@ def test_controls_at_every_site_have_the_bits_of_the_baseline(name: str, n_token
     assert (found == baseline(backend, corrupt)).all()
 
 
-@each_length
-@each_architecture
+@each_architecture_and_length
 def test_patching_every_position_of_a_layer_reproduces_the_clean_run(
     name: str, n_tokens: int
 ) -> None:
@@ -111,7 +108,10 @@ def test_prompts_of_odd_lengths_work_too(n_tokens: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["llama", "gemma2", "qwen3_moe", "olmo2"])
+@pytest.mark.parametrize(
+    "name",
+    ["llama", *(pytest.param(n, marks=pytest.mark.slow) for n in ("gemma2", "qwen3_moe", "olmo2"))],
+)
 def test_a_cell_has_the_same_bits_alone_and_in_any_chunking(name: str) -> None:
     backend = tiny_backend(name)
     clean, corrupt = pair_of_prompts(19)

@@ -9,7 +9,7 @@ from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.torch.reading import Reader, Splice
 from sonde.errors import LayerOutOfRange, UnknownHook
 from sonde.schema import HOOKS, Hook
-from tests.backends.torch.tiny import backend_of, prompt, scores, tiny_backend, vector
+from tests.backends.torch.tiny import backend_of, prepared, prompt, scores, vector
 from tests.tiny_model import tiny_llama
 
 PROMPTS = [prompt(12, seed) for seed in range(3)]
@@ -63,7 +63,7 @@ def test_cross_entropy_is_minus_the_log_probability_of_the_next_token(
 @pytest.mark.parametrize("hook", HOOKS)
 def test_a_splice_is_a_patch(name: str, hook: Hook) -> None:
     """Written at one position, it moves the next token's log-probability as a sweep's cell does."""
-    backend = tiny_backend(name)
+    backend, _ = prepared(name)
     if hook not in backend.describe().hooks:
         pytest.skip(f"{name} has no {hook}")
     tokens, values = PROMPTS[0][:-1], vector(backend.describe().width)
@@ -106,7 +106,7 @@ def test_reading_leaves_the_backend_as_it_was(backend: TorchBackend, reader: Rea
 def test_a_hook_or_layer_that_is_not_there_is_refused(reader: Reader) -> None:
     with pytest.raises(LayerOutOfRange):
         reader.activations(IDS, "post_block", [3])
-    parallel = tiny_backend("neox_parallel").reader
+    parallel = prepared("neox_parallel")[0].reader
     with pytest.raises(UnknownHook):
         parallel.activations(IDS, "post_attn", [0])
 

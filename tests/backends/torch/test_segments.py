@@ -33,9 +33,7 @@ def test_rows_are_the_suffixes_end_to_end(given_: tuple[list[int], int]) -> None
     assert segments.n_rows == len(expected)
     assert segments.positions.tolist() == [p for _, p in expected]
     assert [segments.row(c, p) for c, p in expected] == list(range(len(expected)))
-    assert segments.last_rows(len(starts)).tolist() == [
-        i for i, (_, p) in enumerate(expected) if p == n - 1
-    ]
+    assert segments.last_rows(len(starts)) == [i for i, (_, p) in enumerate(expected) if p == n - 1]
 
 
 @given(starts_and_length)

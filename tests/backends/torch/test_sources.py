@@ -116,6 +116,6 @@ def test_a_patch_that_writes_what_is_there_is_recognised(trace: Trace) -> None:
     idle = [Patch(h, 1, 4, FromRun("own", (3,)), 0.0) for h in HOOKS]
     patches = [*same, *other, *idle]
 
-    found = changes_nothing(patches, gather(patches, {"own": own}, trace.residuals), trace)
+    found = changes_nothing(patches, gather(patches, {"own": own}, trace.residuals), trace).tolist()
 
     assert found == [True] * 5 + [False] * 5 + [True] * 5

@@ -1,5 +1,7 @@
 """The unpatched run is recorded once, and its numbers do not depend on what ran beside it."""
 
+from functools import cache
+
 import pytest
 import torch
 from torch import Tensor
@@ -10,10 +12,12 @@ from sonde.errors import HookNeverFired
 from sonde.schema import HOOKS
 from tests.architectures import ARCHITECTURES, WIDTH, Architecture
 from tests.backends.torch.reference import Reference
-from tests.backends.torch.tiny import prompt
+from tests.backends.torch.tiny import prepared, prompt
 
 
+@cache
 def path_of(name: str) -> Path:
+    """The path of a tiny model that no test changes for good."""
     return choose_path(ARCHITECTURES[name].build())
 
 
@@ -30,8 +34,7 @@ def same(one: Trace, other: Trace) -> bool:
 @pytest.mark.parametrize("name", ["llama", "gemma3", "olmo2", "gpt2", "mixtral", "jamba"])
 @pytest.mark.parametrize("n_tokens", [9, 16, 37])
 def test_every_hook_holds_what_an_ordinary_run_has_there(name: str, n_tokens: int) -> None:
-    path, architecture = path_of(name), ARCHITECTURES[name]
-    reference, tokens = Reference(architecture.build(), architecture.parts), prompt(n_tokens, 1)
+    path, reference, tokens = path_of(name), prepared(name)[1], prompt(n_tokens, 1)
 
     trace = path.record([tokens], HOOKS)[0]
 

@@ -1,7 +1,6 @@
 """Models that are not all plain attention take whole sequences, say so, and are as exact."""
 
 import re
-from functools import cache
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ import torch
 
 from sonde.backends.base import FromRun, GenerateRequest, Patch, Row
 from sonde.backends.torch import whole
-from sonde.backends.torch.backend import UNLIMITED, TorchBackend
+from sonde.backends.torch.backend import UNLIMITED
 from sonde.errors import HookNeverFired
 from tests.architectures import ARCHITECTURES, WHOLE, WIDTH, Architecture, Parts
 from tests.backends.torch.reference import Edit, Reference
@@ -22,6 +21,7 @@ from tests.backends.torch.tiny import (
     from_run,
     from_vector,
     pair_of_prompts,
+    prepared,
     prompt,
     scores,
     sites,
@@ -38,13 +38,6 @@ REASONS = {
     "qwen3_next": r"layer 0 \(Qwen3NextDecoderLayer\) is not plain attention",
     "bloom": "its attention cannot be replaced by name",
 }
-
-
-@cache
-def prepared(name: str) -> tuple[TorchBackend, Reference]:
-    """A backend and a reference with the same weights."""
-    architecture = ARCHITECTURES[name]
-    return tiny_backend(name), Reference(architecture.build(), architecture.parts)
 
 
 @each_architecture

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sonde.backends.torch.loading.loaded import Loaded
 from sonde.backends.torch.rows import RowShape
 from sonde.schema import Hook
 from tests.architectures import ARCHITECTURES, VOCABULARY
+from tests.backends.torch.reference import Reference
 from tests.tiny_model import tiny_tokenizer
 
 IDS = (5, 50)
@@ -33,6 +35,13 @@ def backend_of(model: PreTrainedModel, **options: Any) -> TorchBackend:
 def tiny_backend(name: str = "llama", **options: Any) -> TorchBackend:
     """The backend over a fresh tiny model of an architecture."""
     return backend_of(ARCHITECTURES[name].build(), **options)
+
+
+@cache
+def prepared(name: str = "llama") -> tuple[TorchBackend, Reference]:
+    """A backend and a reference with the same weights, for tests that leave them as they are."""
+    architecture = ARCHITECTURES[name]
+    return tiny_backend(name), Reference(architecture.build(), architecture.parts)
 
 
 def at_most(backend: TorchBackend, rows: int) -> None:

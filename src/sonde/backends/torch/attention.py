@@ -22,7 +22,7 @@ from typing import Any, Final
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface
+from transformers import AttentionInterface
 
 from sonde.backends.torch.rows import padded
 from sonde.errors import EngineError
@@ -356,11 +356,9 @@ def _softmax(scores: Tensor, sinks: Tensor | None) -> Tensor:
     return torch.softmax(torch.cat([scores, sink], -1), -1, dtype=torch.float32)[..., :-1]
 
 
-def _no_mask(*_args: Any, **_kwargs: Any) -> None:
-    """The plan knows who may see whom; the model need not build a mask."""
-
-
 def register() -> None:
-    """Make the attention function known to transformers under `NAME`."""
+    """Make the attention function known to transformers under `NAME`.
+
+    No mask function goes with it: the plan knows who may see whom, and models then build no mask.
+    """
     AttentionInterface.register(NAME, attend)
-    AttentionMaskInterface.register(NAME, _no_mask)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -70,11 +71,12 @@ class TorchBackend:
         self._loaded = loaded
         self._model = loaded.model
         self._text = Text(loaded.tokenizer)
-        self._path: Path = choose_path(
-            loaded.model, compile_layers=compile_layers, fixed_rows=fixed_rows
-        )
-        self._runs: SourceRuns[CapturedRun] = SourceRuns(source_budget, setting="source_budget")
         self._budget = memory_budget or default_bytes(self._model.device)
+        self._path: Path = choose_path(
+            loaded.model, compile_layers=compile_layers, fixed_rows=fixed_rows,
+            graph_bytes=self._budget // 4,
+        )  # fmt: skip
+        self._runs: SourceRuns[CapturedRun] = SourceRuns(source_budget, setting="source_budget")
         self._traces: dict[tuple[int, ...], Trace] = {}
         self._graded: dict[tuple[tuple[int, ...], tuple[int, ...]], list[float]] = {}
         """Unpatched prompt and ids -> log-probabilities, for the prompts in `_traces`."""
@@ -351,9 +353,10 @@ class TorchBackend:
         enters = max(prompt.n_layers - 2, 0) if self._path.name == "packed" else 0
         plans = [CellPlan(i, (), first, enters, ()) for i in range(cells)]
         nothing = Sources(prompt.trace.residuals[0, :0], None)
+        path = replace(self._path, graphs=None)
         with torch.inference_mode(), one_thread_each():  # what other threads do is out of sight
             batch = peak_bytes(
-                lambda: prompt.start(prompt.trace, plans, nothing).final(), self._model.device
+                lambda: path.start(prompt.trace, plans, nothing).final(), self._model.device
             )
             final = prompt.trace.last().repeat(cells, 1)
             graded = peak_bytes(lambda: prompt.grade(final), self._model.device)
@@ -366,7 +369,8 @@ class TorchBackend:
 
     def _held(self) -> int:
         """Bytes of the unpatched runs."""
-        return sum(trace.nbytes() for trace in self._traces.values())
+        captured = 0 if self._path.graphs is None else self._path.graphs.nbytes()
+        return captured + sum(trace.nbytes() for trace in self._traces.values())
 
     def _work(self, cells: Sequence[CellPlan], n_tokens: int) -> int:
         return sum(cell.token_layers(len(self._path.layout.sites), n_tokens) for cell in cells)

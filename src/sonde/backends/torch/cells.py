@@ -58,10 +58,12 @@ class Sources:
     def writes(self, rows: Sequence[int], sources: Sequence[int]) -> Writes:
         """The writes of some sources to some rows."""
         device = self.values.device
-        index = index_tensor(sources, device)
-        weight = None if self.weight is None else self.weight.index_select(0, index)
-        where = index_tensor(rows, device)
-        return Writes(where, self.values.index_select(0, index), weight)
+        return self.to(index_tensor(rows, device), index_tensor(sources, device))
+
+    def to(self, rows: Tensor, sources: Tensor) -> Writes:
+        """The same, of indices that are on the device already."""
+        weight = None if self.weight is None else self.weight.index_select(0, sources)
+        return Writes(rows, self.values.index_select(0, sources), weight)
 
 
 def plan_cell(
@@ -73,20 +75,27 @@ def plan_cell(
     MLPs of some models do mix them.
     """
     last = n_tokens - 1
-    live = [
-        patch
-        for patch in patches
-        if patch.position == last or patch.layer < n_layers - (local and patch.inside is not None)
-    ]
+    live = tuple(
+        [
+            patch
+            for patch in patches
+            if patch.position == last
+            or patch.layer < n_layers - (local and patch.inside is not None)
+        ]
+    )
     if not live:
         return None
+    if len(live) == 1:  # nearly always, and there are thousands
+        (only,) = live
+        inside = only.inside is not None
+        alone = (only.position,) if inside else ()
+        return CellPlan(row, live, only.position, only.layer + inside, alone)
     entry = min(patch.layer for patch in live)
     here = [patch for patch in live if patch.layer == entry]
     first = min(patch.position for patch in live)
     if any(patch.inside is None for patch in here):
-        return CellPlan(row, tuple(live), first, entry, ())
-    alone = tuple(sorted({patch.position for patch in here}))
-    return CellPlan(row, tuple(live), first, entry + 1, alone)
+        return CellPlan(row, live, first, entry, ())
+    return CellPlan(row, live, first, entry + 1, tuple(sorted({p.position for p in here})))
 
 
 def place(patch: Patch | Site, source: int) -> Placed:

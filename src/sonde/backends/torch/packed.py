@@ -15,8 +15,8 @@ such a cell is a single row, whose attention is the unpatched run's; its suffix 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import cache
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,13 +25,13 @@ from sonde.backends.torch.attention import (
     KeysValues,
     Plan,
     QueryBlock,
-    block_size,
     using,
 )
 from sonde.backends.torch.cells import CellPlan, Placed, Sources
+from sonde.backends.torch.graphs import Launch, launch_now
 from sonde.backends.torch.layout import LayerSites, Layout, first_tensor
-from sonde.backends.torch.rows import RowShape, index_tensor
-from sonde.backends.torch.segments import Segments
+from sonde.backends.torch.rows import RowShape
+from sonde.backends.torch.schedule import Schedule, in_order
 from sonde.backends.torch.trace import LayerCall, Trace
 from sonde.backends.torch.writes import Writes, applied
 from sonde.schema import Hook
@@ -42,7 +42,7 @@ Writing = Callable[[LayerSites, dict[Hook, Writes]], AbstractContextManager[None
 
 
 class PackedRun:
-    """One chunk of cells on its way through the layers."""
+    """One chunk of cells, ready to go."""
 
     def __init__(
         self,
@@ -53,51 +53,76 @@ class PackedRun:
         shape: RowShape,
         compiled: Sequence[LayerFunction] | None = None,
         writing: Writing = applied,
+        launch: Launch = launch_now,
     ) -> None:
-        """`cells` come back in the order of `self.cells`."""
-        self._compiled, self._shape, self._writing = compiled, shape, writing
-        self.cells = sorted(cells, key=lambda cell: (cell.joins, not cell.alone))
-        self._layout, self._trace, self._sources = layout, trace, sources
-        self._n_tokens, self._n_layers = len(trace.tokens), len(layout.sites)
-        self._device = trace.residuals.device
-        self._layer_of = layout.layer_of()
-        self._block = block_size(self._device, self._n_tokens)
-        self._joins = np.array([cell.joins for cell in self.cells])
-        n_active = self._active(self._n_layers - 1)
-        self._segments = Segments(
-            [cell.first for cell in self.cells[:n_active]], self._n_tokens,
-            block=self._block, device=self._device,
-        )  # fmt: skip
-        self._tables: dict[tuple[int, torch.Size], Tensor] = {}
-        self._alone: list[tuple[int, int]] = []  # (cell, position) of the rows computed alone
-        self._alone_by_layer: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        self._by_layer: dict[int, list[tuple[int, Placed]]] = defaultdict(list)
-        for index, cell in enumerate(self.cells):
-            self._alone_by_layer[cell.joins - 1] += [(index, p) for p in cell.alone]
-            for patch in cell.patches:
-                self._by_layer[patch.layer].append((index, patch))
+        """Results come in the order of `self.cells`."""
+        self.cells = in_order(cells)
+        self._given = trace, sources
+        self._launch = launch
+        self._compute = _way(layout, self.cells, len(trace.tokens), shape, compiled, writing)
 
     def final(self) -> Tensor:
         """The last position's residual after the last layer, per cell: [cells, width]."""
-        first = min(min(c.joins - bool(c.alone), self._n_layers) for c in self.cells)
-        out = self._trace.residuals[0, :0]
-        for layer in range(first, self._n_layers - 1):
+        places = tuple((c.patches, c.first, c.joins, c.alone) for c in self.cells)
+        return self._launch(places, self._given, self._compute)
+
+
+def _way(
+    layout: Layout,
+    cells: Sequence[CellPlan],
+    n_tokens: int,
+    shape: RowShape,
+    compiled: Sequence[LayerFunction] | None,
+    writing: Writing,
+) -> Callable[[tuple[Trace, Sources]], Tensor]:
+    """From an unpatched run and what is written into it to the last residual of each cell."""
+
+    @cache
+    def schedule(device: torch.device) -> Schedule:
+        return Schedule(cells, n_tokens, len(layout.sites), device)
+
+    def compute(given: tuple[Trace, Sources]) -> Tensor:
+        trace, sources = given
+        found = schedule(trace.residuals.device)
+        return _Passage(layout, trace, found, sources, shape, compiled, writing).final()
+
+    return compute
+
+
+class _Passage:
+    """A chunk's way through the layers, once."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        trace: Trace,
+        schedule: Schedule,
+        sources: Sources,
+        shape: RowShape,
+        compiled: Sequence[LayerFunction] | None,
+        writing: Writing,
+    ) -> None:
+        self._compiled, self._shape, self._writing = compiled, shape, writing
+        self._layout, self._trace, self._sources = layout, trace, sources
+        self._schedule, self._segments = schedule, schedule.segments
+        self._layer_of = layout.layer_of()
+        self._tables: dict[tuple[int, torch.Size], Tensor] = {}
+
+    def final(self) -> Tensor:
+        """The last position's residual after the last layer, per cell in order: [cells, width]."""
+        out, last = self._trace.residuals[0, :0], self._schedule.n_layers - 1
+        for layer in range(self._schedule.first_layer, last):
             rows = self._enter(layer, out)
             out = self._advance(layer, rows)
-        rows = self._enter(self._n_layers - 1, out)
-        return self._finish(rows)
-
-    def _active(self, layer: int) -> int:
-        """How many cells have their suffix in the batch at `layer`."""
-        return int(np.searchsorted(self._joins, layer, side="right"))
+        return self._finish(self._enter(last, out))
 
     def _enter(self, layer: int, out: Tensor) -> Tensor:
         """The batch entering `layer`: what was active, what joins, and rows computed alone."""
-        before, n_cells = self._active(layer - 1), self._active(layer)
+        before, n_cells = self._schedule.active(layer - 1), self._schedule.active(layer)
         n_before, n_rows = self._segments.rows_of(before), self._segments.rows_of(n_cells)
-        joined_alone, self._alone = self._alone, self._alone_by_layer[layer]
+        joined_alone, alone = self._schedule.alone(layer - 1), self._schedule.alone(layer)
         entering = self._trace.residuals[layer]
-        n_given = n_rows + len(self._alone)
+        n_given = n_rows + len(alone)
         rows = entering.new_empty(self._shape.padded(n_given), entering.shape[-1])
         rows[n_given:] = 0
         rows[:n_before] = out[:n_before]
@@ -108,27 +133,23 @@ class PackedRun:
             where = [self._segments.row(cell, position) for cell, position in joined_alone]
             computed = out[n_before : n_before + len(joined_alone)]
             rows.index_copy_(0, self._index(where), computed)
-        self._write_entering(layer, rows)
-        if self._alone:
-            taken = entering.index_select(0, self._index([p for _, p in self._alone]))
-            rows[n_rows : n_rows + len(self._alone)] = taken
-        return rows
-
-    def _write_entering(self, layer: int, rows: Tensor) -> None:
-        edits = [(c, p) for c, p in self._by_layer[layer] if p.inside is None]
+        edits = self._schedule.entering(layer)
         if edits:
-            where = [self._segments.row(cell, patch.position) for cell, patch in edits]
-            self._sources.writes(where, [patch.source for _, patch in edits]).apply(rows)
+            self._to([self._segments.row(c, p.position) for c, p in edits], edits).apply(rows)
+        if alone:
+            taken = entering.index_select(0, self._index([p for _, p in alone]))
+            rows[n_rows : n_rows + len(alone)] = taken
+        return rows
 
     def _advance(self, layer: int, rows: Tensor) -> Tensor:
         """One layer, all rows. -> [rows, width]."""
-        n_cells = self._active(layer)
+        n_cells = self._schedule.active(layer)
         n_rows = self._segments.rows_of(n_cells)
-        inside = [(c, p) for c, p in self._by_layer[layer] if p.inside is not None]
-        apart = {(cell, position): k for k, (cell, position) in enumerate(self._alone)}
+        inside, alone = self._schedule.inside(layer), self._schedule.alone(layer)
+        apart = {place: k for k, place in enumerate(alone)}
         joined = [(c, p) for c, p in inside if (c, p.position) not in apart]
         blocks = self._segments.blocks(n_cells)
-        if self._compiled is None or joined or not self._alone:
+        if self._compiled is None or joined or not alone:
             where = {place: n_rows + k for place, k in apart.items()}
             where |= {(c, p.position): self._segments.row(c, p.position) for c, p in joined}
             plan = self._plan(layer, blocks, n_rows, n_rows)
@@ -147,36 +168,36 @@ class PackedRun:
 
     def _finish(self, rows: Tensor) -> Tensor:
         """The last layer, for the last position of every cell. -> [cells, width]."""
-        layer, last = self._n_layers - 1, self._n_tokens - 1
-        n_cells = self._active(layer)
+        n_layers, last = self._schedule.n_layers, self._schedule.n_tokens - 1
+        layer, n_cells = n_layers - 1, self._schedule.active(n_layers - 1)
         n_rows = self._segments.rows_of(n_cells)
-        n_alone = len(self._alone)
+        alone = self._schedule.alone(layer)
+        n_made = n_cells + len(alone)
         keys = self._last_keys(rows[: self._shape.padded(n_rows)], n_rows) if n_cells else {}
-        picked = torch.cat([self._segments.last_rows(n_cells), self._range(n_rows, n_alone)])
-        batch = rows.new_zeros(self._shape.padded(n_cells + n_alone), rows.shape[-1])
-        batch[: n_cells + n_alone] = rows.index_select(0, picked)
-        blocks = [self._segments.last_block(n_cells)] if n_cells else []
+        picked = [*self._segments.last_rows(n_cells), *range(n_rows, n_rows + len(alone))]
+        batch = rows.new_zeros(self._shape.padded(n_made), rows.shape[-1])
+        batch[:n_made] = rows.index_select(0, self._index(picked))
+        blocks = [self._schedule.last_block] if n_cells else []
         plan = self._plan(layer, blocks, n_cells, n_cells)
         plan.keys_from = keys or None
-        where = {(cell, last): n_cells + k for k, (cell, _) in enumerate(self._alone)}
+        where = {(cell, last): n_cells + k for k, (cell, _) in enumerate(alone)}
         where |= {(cell, last): cell for cell in range(n_cells)}
-        out = rows.new_empty(len(self.cells), rows.shape[-1])
-        if n_cells + n_alone:
+        out = rows.new_empty(len(self._schedule.cells), rows.shape[-1])
+        if n_made:
             call = self._trace.calls[layer].at(
                 lambda table: table[last : last + 1].expand(batch.shape[0], *table.shape[1:]),
                 self._trace.n_rows,
             )
-            made = self._run(layer, batch, call, plan, self._writes(layer, where))
-            out[: n_cells + n_alone] = made[: n_cells + n_alone]
-        out[n_cells + n_alone :] = self._trace.residuals[self._n_layers][last]
-        edits = self._by_layer[self._n_layers]
+            out[:n_made] = self._run(layer, batch, call, plan, self._writes(layer, where))[:n_made]
+        out[n_made:] = self._trace.residuals[n_layers][last]
+        edits = self._schedule.entering(n_layers)
         if edits:
-            self._sources.writes([c for c, _ in edits], [p.source for _, p in edits]).apply(out)
+            self._to([cell for cell, _ in edits], edits).apply(out)
         return out
 
     def _last_keys(self, rows: Tensor, n_rows: int) -> dict[int, KeysValues]:
         """Keys and values of the last layer, leaving it as soon as they are known."""
-        layer = self._n_layers - 1
+        layer = self._schedule.n_layers - 1
         plan = Plan(self._layer_of, [], n_rows, self._trace.keys_values, only_keys=True)
         try:
             self._call(layer, rows, n_rows, plan, {}, with_alone=False)
@@ -187,21 +208,27 @@ class PackedRun:
     def _plan(self, layer: int, blocks: list[QueryBlock], n_rows: int, first: int) -> Plan:
         """Attention of `n_rows` rows, and of the rows computed alone, which start at `first`."""
         plan = Plan(self._layer_of, blocks, n_rows, self._trace.keys_values)
-        if self._alone:
-            plan.fixed_rows = self._range(first, len(self._alone))
-            taken = self._index([position for _, position in self._alone])
+        alone = self._schedule.alone(layer)
+        if alone:
+            plan.fixed_rows = self._index(range(first, first + len(alone)))
+            taken = self._index([position for _, position in alone])
             plan.fixed_outputs = {layer: self._trace.attention[layer].index_select(0, taken)}
         return plan
 
     def _writes(self, layer: int, where: dict[tuple[int, int], int]) -> dict[Hook, Writes]:
-        grouped: dict[Hook, list[tuple[int, int]]] = defaultdict(list)
-        for cell, patch in self._by_layer[layer]:
-            if patch.inside is not None:
-                grouped[patch.inside].append((where[cell, patch.position], patch.source))
+        grouped: dict[Hook, list[tuple[int, Placed]]] = defaultdict(list)
+        for cell, patch in self._schedule.inside(layer):
+            assert patch.inside is not None
+            grouped[patch.inside].append((cell, patch))
         return {
-            hook: self._sources.writes([row for row, _ in edits], [source for _, source in edits])
+            hook: self._to([where[cell, patch.position] for cell, patch in edits], edits)
             for hook, edits in grouped.items()
         }
+
+    def _to(self, rows: Sequence[int], edits: Sequence[tuple[int, Placed]]) -> Writes:
+        """What patches write, to these rows."""
+        sources = [patch.source for _, patch in edits]
+        return self._sources.to(self._index(rows), self._index(sources))
 
     def _call(
         self,
@@ -214,7 +241,7 @@ class PackedRun:
         with_alone: bool = True,
     ) -> Tensor:
         """Call a layer on the first `n_rows` packed rows, then those computed alone."""
-        alone = [position for _, position in self._alone] if with_alone else []
+        alone = [p for _, p in self._schedule.alone(layer)] if with_alone else []
         call = self._trace.calls[layer].at(
             lambda table: self._per_row(table, n_rows, alone, rows.shape[0]), self._trace.n_rows
         )
@@ -246,7 +273,4 @@ class PackedRun:
         return torch.cat([full[:n_rows], table.index_select(0, self._index(rest))])
 
     def _index(self, values: Sequence[int]) -> Tensor:
-        return index_tensor(values, self._device)
-
-    def _range(self, start: int, count: int) -> Tensor:
-        return torch.arange(start, start + count, device=self._device)
+        return self._schedule.index(values)

@@ -18,6 +18,7 @@ from transformers import PreTrainedModel
 
 from sonde.backends.torch import attention, experts, packed, products, trace, whole
 from sonde.backends.torch.cells import CellPlan, Sources
+from sonde.backends.torch.graphs import Graphs, Launch, launch_now
 from sonde.backends.torch.head import Head
 from sonde.backends.torch.layout import LayerSites, Layout, find_layers, find_layout
 from sonde.backends.torch.loading.reasons import one_line
@@ -38,6 +39,10 @@ AGREEMENT: Final = {torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e
 CLOSE: Final = {torch.float32: 1e-3, torch.float16: 5e-2, torch.bfloat16: 2e-1}
 """How far recomputed residuals may be from the first ones, where bits depend on the batch."""
 
+SHORT_PROMPTS: Final = 512
+SHORT_CHUNK: Final = 8192
+"""Rows up to which launching takes a GPU longer than computing: of unpatched runs, of a chunk."""
+
 FOREIGN: Final = (RuntimeError, TypeError, ValueError, LookupError, AttributeError)
 """What a model's own code raises when it is called in a way it was not made for."""
 
@@ -54,6 +59,8 @@ class Path:
     shape: RowShape
     stepping: Stepping | None = None
     """The compiled layers, if there are any."""
+    graphs: Graphs | None = None
+    """Unpatched runs launched as a whole, on a GPU."""
     exact: bool = False
     token_layers_per_second: float = 1.0
 
@@ -66,7 +73,8 @@ class Path:
         """The unpatched runs of some prompts."""
         how: Callable[..., list[Trace]] = whole.record
         if self.name == "packed":
-            how = partial(trace.record, shape=self.shape, stepping=self.stepping)
+            launch = self._launch(sum(map(len, prompts)), SHORT_PROMPTS)
+            how = partial(trace.record, shape=self.shape, stepping=self.stepping, launch=launch)
         wanted = list(hooks)
         apart = [[tokens] for tokens in prompts] if _length_matters(self.model) else [prompts]
         return [one for some in apart for one in how(self.model, self.layout, some, wanted)]
@@ -81,9 +89,17 @@ class Path:
         def packed_run(some: Sequence[CellPlan]) -> Run:
             compiled = None if self.stepping is None else self.stepping.layers
             writing = due if ported else applied
-            return packed.PackedRun(self.layout, of, some, sources, self.shape, compiled, writing)
+            rows = sum(len(of.tokens) - cell.first for cell in some)
+            return packed.PackedRun(
+                self.layout, of, some, sources, self.shape, compiled, writing,
+                self._launch(rows, SHORT_CHUNK),
+            )  # fmt: skip
 
         return split(cells, packed_run, self.layout.sites) if ported else packed_run(cells)
+
+    def _launch(self, n_rows: int, most: int) -> Launch:
+        """As a whole, where so many rows are over sooner than they are launched."""
+        return launch_now if self.graphs is None or n_rows > most else self.graphs.run
 
     @property
     def on_cpu(self) -> bool:
@@ -92,9 +108,15 @@ class Path:
 
 
 def choose_path(
-    model: PreTrainedModel, *, compile_layers: bool = False, fixed_rows: bool = False
+    model: PreTrainedModel,
+    *,
+    compile_layers: bool = False,
+    fixed_rows: bool = False,
+    graph_bytes: int = 0,
 ) -> Path:
     """The fastest way that this model allows.
+
+    On a GPU, short work is launched as a whole once it has come twice, if memory is given for that.
 
     Compiling fuses what lies between the matrix products. It takes some seconds and pays on a GPU
     with a large model. Fixed rows give a GPU the same bits in any company, at about half the speed.
@@ -112,7 +134,8 @@ def choose_path(
         ordinary = model(input_ids=_ids(model, probe), use_cache=False).logits[0, -1].float()
     expected = ordinary.log_softmax(-1)
     try:
-        return _packed_path(model, probe, expected, shape, compile_layers)
+        path = _packed_path(model, probe, expected, shape, compile_layers)
+        return path if path.on_cpu or not graph_bytes else replace(path, graphs=Graphs(graph_bytes))
     except (EngineError, *FOREIGN) as error:
         reason = one_line(error)
     model.set_attn_implementation(native)
@@ -143,9 +166,22 @@ def _packed_path(
     _check_agreement(path, probe, expected)
     if compile_layers:
         functions = [torch.compile(layer, dynamic=True) for layer in path.layout.layers]
+        of = path.record([probe], ())[0]
         path = replace(path, stepping=Stepping(Calls(model, layout.tuple_of).of, functions))
+        _compile(path, of)
         _check_agreement(path, probe, expected)
     return _proved(path, probe)
+
+
+def _compile(path: Path, of: Trace) -> None:
+    """Compile on a large batch: kernels are made for the first that comes, and small ones are few.
+
+    `of` is a run through layers that are not compiled.
+    """
+    rows, enters = min(path.shape.most, SHORT_CHUNK), max(len(path.layout.sites) - 2, 0)
+    count = rows // len(of.tokens)
+    with torch.inference_mode():
+        _final(path, of, [CellPlan(i, (), 0, enters, ()) for i in range(count)])
 
 
 def _whole_path(

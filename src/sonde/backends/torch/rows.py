@@ -53,7 +53,12 @@ def row_shape(device: torch.device, *, fixed: bool = False, laid_out: bool = Fal
 
 
 def index_tensor(values: Sequence[int] | NDArray[np.int64], device: torch.device) -> Tensor:
-    """Integers on the device, without waiting for what it is doing."""
+    """Integers on the device, without waiting for what it is doing.
+
+    Not while launches are captured: they would be read again from where they no longer are.
+    """
+    if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        raise RuntimeError("an index was made while launches were captured")
     return torch.as_tensor(values, dtype=torch.int64).to(device, non_blocking=True)
 
 

@@ -58,20 +58,21 @@ def unsettled(
     The sources of `at_once` patches exist at a time.
     """
     patches = [patch for row in rows for patch in row.patches]
-    same: list[bool] = []
-    for start in range(0, len(patches), at_once):
-        same += _same(prompt.trace, patches[start : start + at_once], runs)
+    compared = [
+        _same(prompt.trace, patches[start : start + at_once], runs)
+        for start in range(0, len(patches), at_once)
+    ]
+    planned = [_cell(index, row, prompt) for index, row in enumerate(rows)]  # as a GPU compares
+    same = iter([answer for part in compared for answer in part.tolist()])
     out: list[CellPlan] = []
-    answers = iter(same)
-    for index, row in enumerate(rows):
-        idle = all([next(answers) for _ in row.patches])
-        if not idle or row.computed:
-            cell = _cell(index, row, prompt)
-            out += [] if cell is None else [cell]
+    for row, cell in zip(rows, planned, strict=True):
+        idle = all([next(same) for _ in row.patches])
+        if cell is not None and (row.computed or not idle):
+            out.append(cell)
     return out
 
 
-def _same(trace: Trace, patches: Sequence[Patch], runs: Runs) -> list[bool]:
+def _same(trace: Trace, patches: Sequence[Patch], runs: Runs) -> Tensor:
     sources = gather(patches, runs(run_names(patches)), trace.residuals)
     return changes_nothing(patches, sources, trace)
 

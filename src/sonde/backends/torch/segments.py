@@ -9,9 +9,10 @@ short, cells with about as many queries share a block of that size; the keys sta
 block, so a query's arithmetic does not change.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
 import numpy as np
 import torch
@@ -65,21 +66,28 @@ class Slots:
         return self._cached[heads][:n_rows].reshape(-1)
 
 
-@dataclass(frozen=True)
-class _Block:
-    """One block's indices for all cells of the chunk, cells in order."""
+class _Indices(NamedTuple):
+    """Where a block's rows are, for all its cells in order."""
 
-    first: int
-    """Position of the first query."""
-    size: int
-    n_keys: int
-    cells: Ints
     queries: ByHead
     keys: ByHead
     slots: Slots
     rows: Tensor
     rows_before: Ints
     """How many rows of the block belong to its first n cells."""
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One block for all cells of the chunk that have queries in it."""
+
+    first: int
+    """Position of the first query."""
+    size: int
+    n_keys: int
+    cells: Ints
+    indices: Callable[[], _Indices]
+    """Made when first asked for: fused attention never asks."""
     masks: Masks = field(default_factory=dict)
 
 
@@ -110,8 +118,12 @@ class Segments:
         self.positions = self._tensor(position)
         self._count = -(-n_tokens // block)
         self._blocks = [b for index in range(self._count) for b in self._blocks_of(index)]
-        if device.type == "cuda":
+        self._is_fused = device.type == "cuda"  # one block a prompt there
+        if self._is_fused:
             self._key_rows = self._all_key_rows()
+            self._query_ends = self._tensor(self.offset).to(torch.int32)
+            self._numbers = torch.arange(len(self.first) + 1, device=device, dtype=torch.int32)
+            self._key_ends = self._numbers * n_tokens
 
     def row(self, cell: int, position: int) -> int:
         """The packed row of a cell's position."""
@@ -121,9 +133,10 @@ class Segments:
         """How many rows the first cells have."""
         return int(self.offset[n_cells])
 
-    def last_rows(self, n_cells: int) -> Tensor:
+    def last_rows(self, n_cells: int) -> list[int]:
         """The packed row of each cell's last position."""
-        return self._tensor(self.offset[1 : n_cells + 1] - 1)
+        rows: list[int] = (self.offset[1 : n_cells + 1] - 1).tolist()
+        return rows
 
     def blocks(self, n_cells: int) -> list[QueryBlock]:
         """Attention indices of the first `n_cells` cells."""
@@ -131,17 +144,19 @@ class Segments:
         return [self._slice(block, n) for block, n in zip(self._blocks, counts, strict=True) if n]
 
     def _slice(self, block: _Block, n: int) -> QueryBlock:
-        n_rows = int(block.rows_before[n])
+        def n_rows() -> int:
+            return int(block.indices().rows_before[n])
+
         return QueryBlock(
             block.first,
             block.size,
             n,
             block.n_keys,
-            lambda heads: block.queries.first(n, heads),
-            lambda heads: block.keys.first(n, heads),
-            lambda heads: block.slots.first(n_rows, heads),
-            None if len(self._blocks) == 1 else block.rows[:n_rows],
-            self._ragged(n, self.offset[: n + 1]) if len(self._blocks) == 1 else None,
+            lambda heads: block.indices().queries.first(n, heads),
+            lambda heads: block.indices().keys.first(n, heads),
+            lambda heads: block.indices().slots.first(n_rows(), heads),
+            None if len(self._blocks) == 1 else block.indices().rows[: n_rows()],
+            self._ragged(n, self._query_ends, int(self.offset[n])) if self._is_fused else None,
             block.masks,
         )
 
@@ -151,22 +166,33 @@ class Segments:
         size = min(QUERIES[0], self._size) if on_cpu else self._size
         first = max(0, self.n_tokens - size) if on_cpu else (self._count - 1) * size
         slot = self.n_tokens - 1 - first
-        cells = torch.arange(n_cells, device=self.device)
-        slots = torch.full_like(cells, slot)
-        queries = torch.zeros(n_cells, size, dtype=torch.int64, device=self.device)
-        queries[:, slot] = cells
         n_keys = self._count * self._size
-        keys = ByHead(self._tensor(self._keys(np.arange(n_cells), n_keys)))
+
+        @cache
+        def queries() -> ByHead:
+            rows = torch.zeros(n_cells, size, dtype=torch.int64, device=self.device)
+            rows[:, slot] = torch.arange(n_cells, device=self.device)
+            return ByHead(rows)
+
+        @cache
+        def keys() -> ByHead:
+            return ByHead(self._tensor(self._keys(np.arange(n_cells), n_keys)))
+
+        @cache
+        def slots() -> Slots:
+            cells = torch.arange(n_cells, device=self.device)
+            return Slots(cells, torch.full_like(cells, slot), size)
+
         return QueryBlock(
             first,
             size,
             n_cells,
             n_keys,
-            lambda heads: ByHead(queries).first(n_cells, heads),
-            lambda heads: keys.first(n_cells, heads),
-            lambda heads: Slots(cells, slots, size).first(n_cells, heads),
+            lambda heads: queries().first(n_cells, heads),
+            lambda heads: keys().first(n_cells, heads),
+            lambda heads: slots().first(n_cells, heads),
             None,
-            self._ragged(n_cells, np.arange(n_cells + 1)),
+            self._ragged(n_cells, self._numbers, n_cells) if self._is_fused else None,
         )
 
     def _blocks_of(self, index: int) -> list[_Block]:
@@ -185,22 +211,24 @@ class Segments:
 
     def _block(self, begin: int, size: int, index: int, cells: Ints) -> _Block:
         """Queries of `cells` at positions from `begin` on, within the block of that index."""
-        positions, n_keys = np.arange(begin, begin + size), (index + 1) * self._size
-        first, offset = self.first[cells, None], self.offset[cells, None]
-        has = (positions >= np.maximum(first, index * self._size)) & (positions < self.n_tokens)
-        query = np.where(has, offset + positions - first, 0)
-        cell, slot = np.nonzero(has)
-        return _Block(
-            begin,
-            size,
-            n_keys,
-            cells,
-            ByHead(self._tensor(query)),
-            ByHead(self._tensor(self._keys(cells, n_keys))),
-            Slots(self._tensor(cell), self._tensor(slot), size),
-            self._tensor(query[cell, slot]),
-            np.concatenate([[0], np.cumsum(has.sum(1))]),
-        )
+        n_keys = (index + 1) * self._size
+
+        @cache
+        def indices() -> _Indices:
+            positions = np.arange(begin, begin + size)
+            first, offset = self.first[cells, None], self.offset[cells, None]
+            has = (positions >= np.maximum(first, index * self._size)) & (positions < self.n_tokens)
+            query = np.where(has, offset + positions - first, 0)
+            cell, slot = np.nonzero(has)
+            return _Indices(
+                ByHead(self._tensor(query)),
+                ByHead(self._tensor(self._keys(cells, n_keys))),
+                Slots(self._tensor(cell), self._tensor(slot), size),
+                self._tensor(query[cell, slot]),
+                np.concatenate([[0], np.cumsum(has.sum(1))]),
+            )
+
+        return _Block(begin, size, n_keys, cells, indices)
 
     def _keys(self, cells: Ints, n_keys: int) -> Ints:
         """Rows of [prefix ‖ packed rows] of the first keys of cells; row 0 beyond the prompt."""
@@ -210,14 +238,11 @@ class Segments:
         shared = np.where(keys < first, keys, 0)
         return np.where(own, self._n_prefix + offset + keys - first, shared)
 
-    def _ragged(self, n_cells: int, queries: Ints) -> Ragged | None:
-        """The first cells' suffixes for fused attention; `queries` are their ends."""
-        if self.device.type != "cuda":
-            return None
-        keys = torch.arange(n_cells + 1, device=self.device, dtype=torch.int32) * self.n_tokens
-        ends = self._tensor(queries).to(torch.int32)
-        rows = self._key_rows[: n_cells * self.n_tokens]
-        return Ragged(rows, ends, keys, 0, int(queries[-1]), self.n_tokens)
+    def _ragged(self, n_cells: int, query_ends: Tensor, n_queries: int) -> Ragged:
+        """The first cells' suffixes for fused attention; `query_ends` are theirs and others'."""
+        ends, n_keys = query_ends[: n_cells + 1], self.n_tokens
+        rows = self._key_rows[: n_cells * n_keys]
+        return Ragged(rows, ends, self._key_ends[: n_cells + 1], 0, n_queries, n_keys)
 
     def _all_key_rows(self) -> Tensor:
         """Each cell's keys at positions 0 … T−1, as rows of [prefix ‖ packed rows]."""

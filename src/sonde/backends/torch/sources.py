@@ -119,8 +119,8 @@ def _vector(values: np.ndarray, width: int) -> np.ndarray:
     return np.ascontiguousarray(values, dtype=np.float32)
 
 
-def changes_nothing(patches: Sequence[Patch], sources: Sources, trace: Trace) -> list[bool]:
-    """For each patch, whether it writes exactly what is there in the unpatched run."""
+def changes_nothing(patches: Sequence[Patch], sources: Sources, trace: Trace) -> Tensor:
+    """For each patch, whether it writes exactly what is there in the unpatched run: [patches]."""
     current = torch.empty_like(sources.values)
     for hook in {patch.hook for patch in patches}:
         rows = [i for i, patch in enumerate(patches) if patch.hook == hook]
@@ -131,5 +131,4 @@ def changes_nothing(patches: Sequence[Patch], sources: Sources, trace: Trace) ->
         written = sources.values
     else:
         written = blend(current, sources.values, sources.weight)
-    same: list[bool] = (written == current).all(-1).tolist()
-    return same
+    return (written == current).all(-1)

@@ -8,15 +8,18 @@ its time reading weights, and reads them once for all.
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from sonde.backends.torch.attention import KeysValues, Plan, block_size, using
+from sonde.backends.torch.attention import KeysValues, Plan, QueryBlock, block_size, using
+from sonde.backends.torch.graphs import Launch, launch_now
 from sonde.backends.torch.layout import LayerSites, Layout, first_tensor, received_tensor
+from sonde.backends.torch.nested import mapped
 from sonde.backends.torch.rows import RowShape, padded
 from sonde.backends.torch.segments import whole_prompts
 from sonde.errors import HookNeverFired
@@ -35,10 +38,7 @@ class LayerCall:
 
     def at(self, take: Callable[[Tensor], Tensor], length: int) -> "LayerCall":
         """The same call for other rows: `take` picks them from what has one entry per position."""
-        return LayerCall(
-            tuple(_map(value, take, length) for value in self.args),
-            {name: _map(value, take, length) for name, value in self.kwargs.items()},
-        )
+        return mapped(self, partial(_taken, take, length))
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,31 @@ class _Done(Exception):
     """Raised after the last layer: what follows it is not wanted here."""
 
 
+@dataclass(frozen=True)
+class _Laid:
+    """Prompts of some lengths laid end to end."""
+
+    lengths: tuple[int, ...]
+    sizes: tuple[int, ...]
+    """The lengths in whole groups of rows."""
+    n_rows: int
+    blocks: list[QueryBlock]
+
+    def rows(self, prompts: Sequence[Sequence[int]], device: torch.device) -> "_Rows":
+        """Token ids and positions [1, rows], each prompt padded to its size."""
+        ids: list[int] = []
+        positions: list[int] = []
+        for tokens, size in zip(prompts, self.sizes, strict=True):
+            ids += [*tokens, *[tokens[-1]] * (size - len(tokens))]
+            positions += [min(i, len(tokens) - 1) for i in range(size)]
+        ids += [ids[-1]] * (self.n_rows - len(ids))
+        positions += [0] * (self.n_rows - len(positions))
+        return torch.tensor([ids], device=device), torch.tensor([positions], device=device)
+
+
+_Rows = tuple[Tensor, Tensor]
+
+
 def record(
     model: PreTrainedModel,
     layout: Layout,
@@ -108,28 +133,46 @@ def record(
     hooks: Iterable[Hook],
     shape: RowShape,
     stepping: Stepping | None = None,
+    launch: Launch = launch_now,
 ) -> list[Trace]:
     """Run prompts once, side by side, and keep what later runs may reuse of each.
 
     In-layer hooks are watched in the model's own forward pass, whatever the `stepping`.
     """
-    device = model.device
-    inside = [hook for hook in INSIDE if hook in set(hooks)]
-    blocks = [block_size(device, len(tokens)) for tokens in prompts]
+    inside = tuple(hook for hook in INSIDE if hook in set(hooks))
+    laid = _lay([len(tokens) for tokens in prompts], shape, model.device)
+    compute = partial(_run, model, layout, laid, inside, None if inside else stepping)
+    with torch.inference_mode():
+        traces = launch((laid.lengths, inside), laid.rows(prompts, model.device), compute)
+    return [replace(t, tokens=tuple(tokens)) for t, tokens in zip(traces, prompts, strict=True)]
+
+
+def _lay(lengths: Sequence[int], shape: RowShape, device: torch.device) -> _Laid:
+    blocks = [block_size(device, n) for n in lengths]
     on_cpu = device.type == "cpu"
     groups = [min(block, shape.multiple) if on_cpu else block for block in blocks]
-    sizes = [padded(len(t), group) for t, group in zip(prompts, groups, strict=True)]
+    sizes = tuple(padded(n, group) for n, group in zip(lengths, groups, strict=True))
     n_rows = shape.padded(sum(sizes))
-    plan = Plan(
-        layout.layer_of(), whole_prompts(sizes, blocks, device), n_rows, None,
-        record=True, outputs={} if inside else None,
-    )  # fmt: skip
+    return _Laid(tuple(lengths), sizes, n_rows, whole_prompts(sizes, blocks, device))
+
+
+def _run(
+    model: PreTrainedModel,
+    layout: Layout,
+    laid: _Laid,
+    inside: Sequence[Hook],
+    stepping: Stepping | None,
+    rows: _Rows,
+) -> list[Trace]:
+    """The runs, without their tokens."""
+    outputs: dict[int, Tensor] | None = {} if inside else None
+    plan = Plan(layout.layer_of(), laid.blocks, laid.n_rows, None, record=True, outputs=outputs)
     edges: list[Tensor] = []
     calls: list[LayerCall] = []
     kept: dict[Hook, list[Tensor]] = {hook: [] for hook in inside}
-    ids, positions = _laid_out(prompts, sizes, n_rows, device)
-    with ExitStack() as stack, using(plan), torch.inference_mode():
-        if stepping is not None and not inside:
+    ids, positions = rows
+    with ExitStack() as stack, using(plan):
+        if stepping is not None:
             calls = stepping.run(ids, positions, plan, edges)
         else:
             watch(stack, layout, edges, calls, kept)
@@ -138,11 +181,11 @@ def record(
                 kept,
                 len(layout.sites),
             )
-        starts = [sum(sizes[:i]) for i in range(len(sizes))]
-        return [
-            _cut(tokens, start, size, edges, calls, kept, plan)
-            for tokens, start, size in zip(prompts, starts, sizes, strict=True)
-        ]
+    starts = [sum(laid.sizes[:i]) for i in range(len(laid.sizes))]
+    return [
+        _cut(length, start, size, edges, calls, kept, plan)
+        for length, start, size in zip(laid.lengths, starts, laid.sizes, strict=True)
+    ]
 
 
 def watch(
@@ -174,22 +217,8 @@ def finish(run: Callable[[], object], kept: dict[Hook, list[Tensor]], n_layers: 
     raise HookNeverFired("the last layer was not reached")
 
 
-def _laid_out(
-    prompts: Sequence[Sequence[int]], sizes: Sequence[int], n_rows: int, device: torch.device
-) -> tuple[Tensor, Tensor]:
-    """Token ids and positions of prompts laid end to end, each padded to its size."""
-    ids: list[int] = []
-    positions: list[int] = []
-    for tokens, size in zip(prompts, sizes, strict=True):
-        ids += [*tokens, *[tokens[-1]] * (size - len(tokens))]
-        positions += [min(i, len(tokens) - 1) for i in range(size)]
-    ids += [ids[-1]] * (n_rows - len(ids))
-    positions += [0] * (n_rows - len(positions))
-    return torch.tensor([ids], device=device), torch.tensor([positions], device=device)
-
-
 def _cut(
-    tokens: Sequence[int],
+    length: int,
     start: int,
     size: int,
     edges: list[Tensor],
@@ -198,13 +227,13 @@ def _cut(
     plan: Plan,
 ) -> Trace:
     """One prompt's part of a joint run, in memory of its own."""
-    stop, n_rows = start + len(tokens), plan.n_rows
+    stop, n_rows = start + length, plan.n_rows
 
     def mine(rows: Tensor) -> Tensor:
         return rows[start:stop].clone()
 
     return Trace(
-        tuple(tokens),
+        (),
         torch.stack([edge[start:stop] for edge in edges]),
         [
             KeysValues(mine(plan.recorded[i].keys), mine(plan.recorded[i].values))
@@ -257,14 +286,8 @@ def _rows(tensor: Tensor | None) -> Tensor:
     return tensor.view(-1, tensor.shape[-1]).clone()
 
 
-def _map(value: Any, take: Callable[[Tensor], Tensor], length: int) -> Any:
-    """Apply `take` to tensors with one entry per position: [1, length, …] or [length]."""
-    if isinstance(value, Tensor):
-        if value.ndim >= 2 and value.shape[0] == 1 and value.shape[1] == length:
-            return take(value[0]).unsqueeze(0)
-        return take(value) if value.ndim == 1 and value.shape[0] == length else value
-    if isinstance(value, tuple):
-        return tuple(_map(part, take, length) for part in value)
-    if isinstance(value, dict):
-        return {name: _map(part, take, length) for name, part in value.items()}
-    return value
+def _taken(take: Callable[[Tensor], Tensor], length: int, value: Tensor) -> Tensor:
+    """`take` applied where there is one entry per position: [1, length, …] or [length]."""
+    if value.ndim >= 2 and value.shape[0] == 1 and value.shape[1] == length:
+        return take(value[0]).unsqueeze(0)
+    return take(value) if value.ndim == 1 and value.shape[0] == length else value
