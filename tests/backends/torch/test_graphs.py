@@ -15,6 +15,8 @@ from sonde.backends.torch.path import Path, choose_path
 from sonde.schema import HOOKS, Hook
 from tests.architectures import ARCHITECTURES
 from tests.backends.torch.tiny import backend_of, captured, from_run, prompt, scores, sites
+from tests.engine.questions import request, summary_of
+from tests.tiny_model import tiny_llama
 
 ROOM = 2**30
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
@@ -115,6 +117,29 @@ def test_a_sweep_of_the_same_cells_has_its_own_numbers_each_time(
     assert (backend._path.graphs.nbytes() > 0) == can_be_captured
     assert equal(found, expected)
     assert not torch.equal(found[2], found[3])
+
+
+@pytest.mark.gpu
+@needs_gpu
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_whole_sweeps_with_controls_are_the_same_with_and_without(dtype: torch.dtype) -> None:
+    model = tiny_llama().to("cuda", dtype)
+    backend, plain = backend_of(model), backend_of(model)
+    plain._path = replace(plain._path, graphs=None)
+    places = ["Rome", "Pisa", "Bonn", "Kyiv"]
+
+    for place in places:
+        asked = request(
+            prompt=f"The tower of {place} is in", clean_prompt="The tower of Oslo is in",
+            hooks=list(HOOKS), layers=[0, 1], positions="all_prompt", answer_token="a",
+        )  # fmt: skip
+        found, expected = (summary_of(each, asked) for each in (backend, plain))
+        assert found.hook_grids == expected.hook_grids
+        assert (found.clean, found.corrupt) == (expected.clean, expected.corrupt)
+
+    assert backend._path.graphs is not None
+    assert backend._path.graphs.refused is None
+    assert backend._path.graphs.nbytes() > 0
 
 
 @pytest.mark.gpu

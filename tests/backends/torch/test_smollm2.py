@@ -132,14 +132,15 @@ def test_the_noise_floor_is_zero_and_every_control_holds_to_the_bit(smollm2: Mod
 
 
 def test_the_model_knows_where_the_tower_stands(smollm2: Model) -> None:
-    """What the numbers mean: the fact sits on the subject early, on the last token late."""
+    """What the README's picture shows: on the subject up to layer 22, then at the last token."""
     grid = swept(smollm2, PAIRS["eiffel"], metric="recovered").grids["post_block"]
     tokens = smollm2.backend.tokenize(PAIRS["eiffel"].corrupt)
+    pieces = [smollm2.backend.detokenize([token]) for token in tokens]
 
-    early, late = np.nanargmax(grid[2]), np.nanargmax(grid[28])
+    strongest = [int(np.nanargmax(layer)) for layer in grid]
 
-    assert 0 < early < len(tokens) - 1
-    assert late == len(tokens) - 1
+    assert {pieces[position] for position in strongest[:23]} == {"osse"}  # of the Colosseum
+    assert strongest[23:] == [len(tokens) - 1] * 7
     assert grid[29, -1] == pytest.approx(1.0, abs=1e-3)
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from sonde.backends.torch.text import Text, end_ids
+from sonde.backends.torch.text import TokenVerbs, end_ids
 from sonde.errors import BadRequest
 from tests.tiny_model import END, SENTENCES, tiny_llama, tiny_tokenizer
 
 
 def test_many_threads_get_what_one_gets() -> None:
-    text = Text(tiny_tokenizer())
+    text = TokenVerbs(tiny_tokenizer())
     alone = [(text.tokenize(s), text.offsets(s)) for s in SENTENCES]
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(lambda s: (text.tokenize(s), text.offsets(s)), SENTENCES * 50))
@@ -20,7 +20,7 @@ def test_many_threads_get_what_one_gets() -> None:
 
 
 def test_special_tokens_decode_to_nothing_and_cover_nothing() -> None:
-    text = Text(tiny_tokenizer())
+    text = TokenVerbs(tiny_tokenizer())
     said = f"{END}The city"
     assert text.detokenize(text.tokenize(said)) == "The city"
     assert text.offsets(said)[0] == (0, 0)
@@ -41,10 +41,10 @@ TEMPLATE = (
 )
 
 
-def chatting() -> Text:
+def chatting() -> TokenVerbs:
     tokenizer = tiny_tokenizer()
     tokenizer.chat_template = TEMPLATE
-    return Text(tokenizer)
+    return TokenVerbs(tokenizer)
 
 
 def test_a_conversation_is_written_by_the_template_with_its_special_tokens() -> None:
@@ -60,6 +60,6 @@ def test_a_conversation_that_cannot_be_written_is_refused() -> None:
     with pytest.raises(BadRequest, match="the chat template refuses these messages: no tools"):
         chatting().render_chat(said)
     with pytest.raises(BadRequest, match="this model has no chat template"):
-        Text(tiny_tokenizer()).render_chat(said)
+        TokenVerbs(tiny_tokenizer()).render_chat(said)
     with pytest.raises(BadRequest, match="lone surrogate"):
         chatting().render_chat([{"role": "user", "content": "\ud800"}])

@@ -48,6 +48,8 @@ def block_size(device: torch.device, n_tokens: int) -> int:
 
 
 HALVES: Final = (torch.float16, torch.bfloat16)
+FUSED_WIDTH: Final = 256
+"""The widest head that fused attention takes."""
 
 
 class UnsupportedAttention(EngineError):
@@ -255,7 +257,7 @@ def _attend_block(
     `held` are the shared prefix's keys and values, then those of the packed rows.
     """
     heads, kv_heads = rows.shape[1], held.keys.shape[1]
-    if block.ragged is not None and style.plain and rows.dtype in HALVES:
+    if block.ragged is not None and style.plain and _fits_fused(rows, held):
         _attend_ragged(out, rows, held, block.ragged, style.scale)
         return
     shape = (block.n_cells, kv_heads, block.n_keys, -1)
@@ -273,6 +275,13 @@ def _attend_block(
         torch.index_select(flat, 0, where, out=out[: len(where) // heads].view(len(where), -1))
     else:
         out.index_copy_(0, block.rows, flat.index_select(0, where).view(-1, heads, flat.shape[-1]))
+
+
+def _fits_fused(rows: Tensor, held: KeysValues) -> bool:
+    """Whether the fused kernel takes heads of this width and type."""
+    width = rows.shape[-1]
+    narrow = width % 8 == 0 and width <= FUSED_WIDTH and held.values.shape[-1] == width
+    return narrow and rows.dtype in HALVES
 
 
 def _attend_ragged(

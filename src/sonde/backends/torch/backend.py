@@ -41,7 +41,7 @@ from sonde.backends.torch.memory import (
 from sonde.backends.torch.path import Path, choose_path
 from sonde.backends.torch.reading import Reader
 from sonde.backends.torch.sources import CapturedRun, gather, keep
-from sonde.backends.torch.text import Text, end_ids
+from sonde.backends.torch.text import TokenVerbs, end_ids
 from sonde.backends.torch.threads import one_thread_each
 from sonde.backends.torch.trace import INSIDE, Trace
 from sonde.errors import BadRequest, HookNeverFired
@@ -55,7 +55,7 @@ KEPT_TRACES = 2
 """Unpatched runs kept for the next call: a sweep needs the clean and the corrupt prompt's."""
 
 
-class TorchBackend:
+class TorchBackend(TokenVerbs):
     """A model loaded into this process, read from and written to."""
 
     def __init__(
@@ -68,9 +68,9 @@ class TorchBackend:
         fixed_rows: bool = False,
     ) -> None:
         """`memory_budget` bounds a sweep's working memory, `source_budget` the stored runs."""
+        super().__init__(loaded.tokenizer)
         self._loaded = loaded
         self._model = loaded.model
-        self._text = Text(loaded.tokenizer)
         self._budget = memory_budget or default_bytes(self._model.device)
         self._path: Path = choose_path(
             loaded.model, compile_layers=compile_layers, fixed_rows=fixed_rows,
@@ -113,24 +113,6 @@ class TorchBackend:
     def reader(self) -> Reader:
         """Runs many prompts at once, unpatched: their activations and their cross-entropy."""
         return Reader(self._path, self._loaded.tokenizer)
-
-    def tokenize(self, text: str, *, special: bool = True) -> list[int]:
-        """Token ids; `special` adds the tokens the tokenizer adds by default."""
-        return self._text.tokenize(text, special=special)
-
-    def detokenize(self, tokens: Sequence[int]) -> str:
-        """Text of the ids; special tokens decode to nothing."""
-        return self._text.detokenize(tokens)
-
-    def render_chat(
-        self, messages: Sequence[Mapping[str, str]], *, generation_prompt: bool = True
-    ) -> list[int]:
-        """Token ids of a conversation, as the model's own chat template writes it."""
-        return self._text.render_chat(messages, generation_prompt=generation_prompt)
-
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Half-open character interval of each token; empty for special tokens."""
-        return self._text.offsets(text)
 
     def prepare(self, prompts: Sequence[Sequence[int]], hooks: Sequence[Hook]) -> None:
         """Run prompts side by side, so that the weights are read once for all of them."""

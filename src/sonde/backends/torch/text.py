@@ -16,8 +16,8 @@ from sonde.errors import BadRequest
 from sonde.prompts import offsets_by_decoding
 
 
-class Text:
-    """A tokenizer behind a lock."""
+class TokenVerbs:
+    """What a backend does with its tokenizer alone: every backend is this, and a model."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self._tokenizer = tokenizer

@@ -113,11 +113,17 @@ def smollm2_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
+def no_network(*_address: object) -> None:
+    raise AssertionError("a network was asked")
+
+
 @pytest.mark.slow
 def test_smollm2_is_converted_once_and_knows_where_the_eiffel_tower_is(
     smollm2_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """From the wheel: nothing is asked of a network."""
     monkeypatch.setenv("SONDE_CACHE", str(smollm2_cache))
+    monkeypatch.setattr("socket.socket.connect", no_network)
     first_said: list[str] = []
     again_said: list[str] = []
     first = load_model("smollm2", device="cpu", progress=first_said.append)
