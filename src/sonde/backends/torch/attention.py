@@ -224,8 +224,9 @@ def _attend(
         own = plan.keys_from[layer]
     rows = query[0].transpose(0, 1)
     held = own if plan.prefix is None else plan.prefix[layer].followed_by(own)
-    out = rows.new_zeros(rows.shape[0], rows.shape[1], own.values.shape[-1])
-    for block in plan.blocks:
+    whole = _all_at_once(plan, rows, held, style)
+    out = rows.new_zeros(*rows.shape[:2], own.values.shape[-1]) if whole is None else whole
+    for block in plan.blocks if whole is None else ():
         _attend_block(out, rows, held, block, style)
     if plan.fixed_rows is not None and plan.fixed_outputs is not None:
         out[plan.fixed_rows] = plan.fixed_outputs[layer].view(-1, *out.shape[1:])
@@ -258,7 +259,8 @@ def _attend_block(
     """
     heads, kv_heads = rows.shape[1], held.keys.shape[1]
     if block.ragged is not None and style.plain and _fits_fused(rows, held):
-        _attend_ragged(out, rows, held, block.ragged, style.scale)
+        first, count = block.ragged.first_row, block.ragged.n_queries
+        out[first : first + count] = _fused(rows, held, block.ragged, style.scale)
         return
     shape = (block.n_cells, kv_heads, block.n_keys, -1)
     keys = block.keys(kv_heads)
@@ -284,12 +286,20 @@ def _fits_fused(rows: Tensor, held: KeysValues) -> bool:
     return narrow and rows.dtype in HALVES
 
 
-def _attend_ragged(
-    out: Tensor, rows: Tensor, held: KeysValues, ragged: Ragged, scale: float
-) -> None:
+def _all_at_once(plan: Plan, rows: Tensor, held: KeysValues, style: "_Style") -> Tensor | None:
+    """Fused attention of all rows, where one launch has them all: its output need not be copied."""
+    ragged = plan.blocks[0].ragged if len(plan.blocks) == 1 else None
+    if ragged is None or ragged.n_queries != rows.shape[0]:
+        return None
+    if not (style.plain and _fits_fused(rows, held)):
+        return None
+    return _fused(rows, held, ragged, style.scale)
+
+
+def _fused(rows: Tensor, held: KeysValues, ragged: Ragged, scale: float) -> Tensor:
     """All suffixes in one launch: queries stay packed, only keys and values are gathered."""
     mine = slice(ragged.first_row, ragged.first_row + ragged.n_queries)
-    mixed = torch.ops.aten._flash_attention_forward(
+    mixed: Tensor = torch.ops.aten._flash_attention_forward(
         rows[mine].contiguous(),
         held.keys.index_select(0, ragged.key_rows),
         held.values.index_select(0, ragged.key_rows),
@@ -302,7 +312,7 @@ def _attend_ragged(
         False,
         scale=scale,
     )[0]
-    out[mine] = mixed
+    return mixed
 
 
 def _flat(rows: Tensor) -> Tensor:

@@ -113,8 +113,10 @@ def _captured(given: Given, compute: Callable[[Given], Made]) -> _Captured:
     with torch.cuda.graph(graph, capture_error_mode="thread_local"):
         before = torch.cuda.memory_reserved()
         made = compute(nest)
-    taken = torch.cuda.memory_reserved() - before
-    return _Captured(graph, compute, list(own.values()), made, tensors_in(made), taken)
+        taken = torch.cuda.memory_reserved() - before
+    inputs, outputs = list(own.values()), tensors_in(made)
+    seen = sum(tensor.nbytes for tensor in [*inputs, *outputs.values()])
+    return _Captured(graph, compute, inputs, made, outputs, max(taken, seen))
 
 
 def _replay(found: _Captured, inputs: list[Tensor]) -> Any:

@@ -39,8 +39,8 @@ class RowShape:
 
 CPU_ROWS: Final = RowShape(16, 2048)
 CPU_LAID_OUT_ROWS: Final = RowShape(4, 2048)
-CUDA_ROWS: Final = RowShape(128, 32768)
-"""A multiple of the matrix product's tile, for speed. Bits depend on the batch."""
+CUDA_ROWS: Final = RowShape(8, 32768)
+"""Bits depend on the batch. Whole tiles of the matrix product are no faster, and have to be cut."""
 CUDA_FIXED_ROWS: Final = RowShape(4096, 4096)
 """One shape for all batches: slower, and the same bits in any company."""
 

@@ -1,0 +1,128 @@
+"""`docs/claims.md` is complete and true to the README: each sentence has a proof that exists.
+
+Not whether the proofs hold: the tests among them are run with all others, and the benchmarks write
+their results, which `test_docs` compares with the README's figures.
+"""
+
+import ast
+import re
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+from sonde.schema import HOOKS, Pairing
+from tests.documents import README, ROOT, prose
+
+PAGE = ROOT / "docs" / "claims.md"
+WORDS = {5: "five", 10: "ten"}
+
+NO_CLAIM = (
+    "Or let Sonde train",
+    "So:",
+    "Raw results are in",
+    "What shows each sentence",
+    "TransformerLens 4.3, nnsight 0.8;",
+    "If you patch heads or paths",
+)
+"""Sentences of the README that lead on, or away."""
+
+
+class Claim(NamedTuple):
+    """One row."""
+
+    quoted: str
+    shown_by: str
+    last_shown: str
+
+    @property
+    def proofs(self) -> list[str]:
+        return re.findall(r"`([^`]+)`", self.shown_by)
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def claims() -> list[Claim]:
+    rows = re.findall(r"^\| (.+) \| (.+) \| (.+) \|$", PAGE.read_text(), re.MULTILINE)
+    return [Claim(*row) for row in rows if row[0] != "claim"]
+
+
+def claimed(said: str) -> bool:
+    return any(claim.quoted in said or said in claim.quoted for claim in claims())
+
+
+@cache
+def names_in(path: Path) -> set[str]:
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return {each.name for each in ast.walk(ast.parse(path.read_text())) if isinstance(each, kinds)}
+
+
+def exists(proof: str) -> bool:
+    """A test by its name, a folder of tests, a benchmark with its results, or a make target."""
+    path, _, test = proof.partition("::")
+    if path.startswith("tests/"):
+        found = ROOT / path
+        return test in names_in(found) if test else found.exists()
+    if benchmark := re.match(r"python -m benchmarks\.(\w+)", proof):
+        folder = ROOT / "benchmarks"
+        written = folder / "results" / f"{benchmark[1]}.json"
+        return (folder / f"{benchmark[1]}.py").is_file() and written.is_file()
+    target = re.fullmatch(r"make ([\w-]+)", proof)
+    makefile = (ROOT / "Makefile").read_text()
+    return target is not None and f"\n{target[1]}:" in makefile
+
+
+def sentences() -> list[str]:
+    """What the README says outside of programs and tables, until it says what there is not."""
+    text = prose(README).partition("## Not yet")[0]
+    text = re.sub(r"^(?:#.*|\|.*|<!--.*)$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1.", text)
+    parts = [part for part in re.split(r"\n\n|\n- ", text) if part.strip()]
+    said = [flat(each) for part in parts for each in re.split(r"(?<=[.:!?])\**\s+(?=[A-Z*])", part)]
+    return [each.strip("-* ") for each in said if each.strip("-* ")]
+
+
+def test_every_claim_is_quoted_as_the_readme_has_it() -> None:
+    readme = flat(README.read_text())
+    assert [claim.quoted for claim in claims() if flat(claim.quoted) not in readme] == []
+
+
+def test_every_claim_has_proofs_that_exist_and_a_day() -> None:
+    assert len(claims()) > 50
+    for claim in claims():
+        assert claim.proofs, f"nothing shows: {claim.quoted}"
+        assert [proof for proof in claim.proofs if not exists(proof)] == [], claim.quoted
+        assert date.fromisoformat(claim.last_shown).year >= 2026
+
+
+def test_every_sentence_of_the_readme_is_claimed() -> None:
+    said = [each for each in sentences() if not each.startswith(NO_CLAIM)]
+    assert len(said) > 30
+    assert [each for each in said if not claimed(each)] == [], "quote it in docs/claims.md"
+
+
+def test_every_row_in_which_sonde_has_something_is_claimed() -> None:
+    table = README.read_text().partition("## Beside others")[2].partition("\n\nTransformer")[0]
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", table, re.MULTILINE)
+    assert len(rows) > 10
+    missing = [what for what, ours in rows[1:] if ours != "no" and not _either(what, ours)]
+    assert missing == []
+
+
+def _either(what: str, ours: str) -> bool:
+    return bool({what, ours} & {claim.quoted for claim in claims()})
+
+
+def test_numbers_in_words_are_those_of_the_code() -> None:
+    formats = (ROOT / "src" / "sonde" / "sae" / "formats").glob("*.py")
+    others = {path.stem for path in formats} - {"__init__", "sonde"}
+    readme = README.read_text()
+    for said in (
+        f"{WORDS[len(HOOKS)]} points of a layer",
+        f"all {WORDS[len(HOOKS)]}\n  hooks",
+        f"{WORDS[len(get_args(Pairing))]} pairings",
+        f"{WORDS[len(others)]}, and its own",
+    ):
+        assert said in readme
