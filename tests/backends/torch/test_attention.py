@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sonde.backends.torch.attention import (
+from sonde.backends.torch.attention import attend
+from sonde.backends.torch.plan import (
     KeysKnown,
     KeysValues,
     Plan,
     UnsupportedAttention,
-    attend,
     block_size,
     using,
 )

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from sonde.backends.torch import attention, packed, whole
 from sonde.backends.torch.path import choose_path
+from sonde.backends.torch.plan import QueryBlock
 from sonde.errors import EngineError
 from tests.architectures import ARCHITECTURES, Architecture
 from tests.backends.torch.tiny import (
@@ -32,7 +33,7 @@ def test_plain_attention_takes_the_packed_path() -> None:
 def looking_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attention that sees the future: a packed run is no longer an ordinary one."""
 
-    def everything(block: attention.QueryBlock, *_: object) -> Tensor:
+    def everything(block: QueryBlock, *_: object) -> Tensor:
         return torch.ones(block.size, block.n_keys, dtype=torch.bool)
 
     monkeypatch.setattr(attention, "_visible", everything)

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonde.backends.torch.attention import QueryBlock
+from sonde.backends.torch.plan import QueryBlock
 from sonde.backends.torch.segments import Segments, whole_prompts
 
 CPU = torch.device("cpu")

@@ -13,10 +13,7 @@ serves every architecture. It is told what the packed rows are by a `Plan`:
 Rows whose attention a patch cannot reach yet (see `packed`) take the unpatched run's output.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
@@ -24,12 +21,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
-from sonde.backends.torch.rows import padded
-from sonde.errors import EngineError
+from sonde.backends.torch.plan import (
+    KeysKnown,
+    KeysValues,
+    Plan,
+    QueryBlock,
+    Ragged,
+    UnsupportedAttention,
+    current,
+)
 
 NAME: Final = "sonde"
-CPU_BLOCK: Final = 16
-CUDA_BLOCK: Final = 64
 HARMLESS: Final = frozenset(
     {"position_ids", "cache_position", "output_attentions", "use_cache", "dropout", "is_causal"}
     | {"past_key_values", "layer_past", "output_hidden_states", "return_dict", "logits_to_keep"}
@@ -37,122 +39,9 @@ HARMLESS: Final = frozenset(
 )
 
 
-def block_size(device: torch.device, n_tokens: int) -> int:
-    """Positions per block. On CUDA one block holds the whole prompt: few launches, flash attention.
-
-    That leaves bits equal within a prompt length, which is all a sweep compares.
-    """
-    if device.type == "cpu":
-        return CPU_BLOCK
-    return padded(n_tokens, CPU_BLOCK if n_tokens < CUDA_BLOCK else CUDA_BLOCK)
-
-
 HALVES: Final = (torch.float16, torch.bfloat16)
 FUSED_WIDTH: Final = 256
 """The widest head that fused attention takes."""
-
-
-class UnsupportedAttention(EngineError):
-    """The model asks its attention function for something Sonde's does not do."""
-
-
-@dataclass
-class KeysValues:
-    """One layer's keys and values of a run, by absolute position: [positions, kv_heads, width]."""
-
-    keys: Tensor
-    values: Tensor
-
-    def followed_by(self, more: "KeysValues") -> "KeysValues":
-        """These positions, then those."""
-        return KeysValues(torch.cat([self.keys, more.keys]), torch.cat([self.values, more.values]))
-
-
-@dataclass(frozen=True)
-class Ragged:
-    """Suffixes of different lengths as fused attention takes them: packed queries, whole keys."""
-
-    key_rows: Tensor
-    """Rows of [prefix positions ‖ packed rows], cell by cell."""
-    query_ends: Tensor
-    key_ends: Tensor
-    first_row: int
-    n_queries: int
-    n_keys: int
-
-
-Masks = dict[tuple[int | None, torch.dtype, int], Tensor]
-"""(window, dtype, queries per key head) -> what to add to scores: 0, or −∞ for hidden keys."""
-
-
-@dataclass(frozen=True)
-class QueryBlock:
-    """The cells that have queries in one block of positions, and where to find their rows."""
-
-    first: int
-    """Position of the first query."""
-    size: int
-    n_cells: int
-    n_keys: int
-    queries: Callable[[int], Tensor]
-    """heads -> flat index into [packed rows × heads], ordered [cells, heads, size]. Where a cell
-    has no query it names row 0: computed, never read."""
-    keys: Callable[[int], Tensor]
-    """kv_heads -> flat index into [(prefix positions ‖ packed rows) × kv_heads], ordered
-    [cells, kv_heads, keys]."""
-    outputs: Callable[[int], Tensor]
-    """heads -> where [packed rows of this block × heads] are in [cells, heads, size]."""
-    rows: Tensor | None
-    """The packed rows of this block, in order; None when they are all rows, from the first."""
-    ragged: Ragged | None = None
-    """The same for fused attention, where there is such a kernel."""
-    masks: Masks = field(default_factory=dict)
-    """Made once, not at every layer."""
-
-
-@dataclass
-class Plan:
-    """What the packed rows of one layer call are."""
-
-    layer_of: dict[int, int]
-    """id of an attention module -> its layer."""
-    blocks: list[QueryBlock]
-    n_rows: int
-    prefix: list[KeysValues] | None
-    """The unpatched run, per layer; None while it is being recorded."""
-    recorded: dict[int, KeysValues] = field(default_factory=dict)
-    record: bool = False
-    keys_from: dict[int, KeysValues] | None = None
-    """Suffix keys and values computed by an earlier call, instead of this call's own rows."""
-    only_keys: bool = False
-    """Stop the layer once its keys and values are known."""
-    fixed_rows: Tensor | None = None
-    """Packed rows that take the unpatched run's output, and …"""
-    fixed_outputs: dict[int, Tensor] | None = None
-    """… that output, per layer: [len(fixed_rows), heads * width]."""
-    outputs: dict[int, Tensor] | None = None
-    """Where to keep attention outputs, per layer, when they are wanted."""
-    layer: int = 0
-    """The layer being called, where it is compiled and cannot say so itself."""
-    callers: set[int] = field(default_factory=set)
-    """Ids of the modules that called."""
-
-
-class KeysKnown(Exception):
-    """Raised inside a layer to leave it: its keys and values have been noted."""
-
-
-_current: ContextVar[Plan | None] = ContextVar("sonde_plan", default=None)
-
-
-@contextmanager
-def using(plan: Plan) -> Iterator[None]:
-    """Attention inside the block follows `plan`."""
-    token = _current.set(plan)
-    try:
-        yield
-    finally:
-        _current.reset(token)
 
 
 def attend(
@@ -173,7 +62,7 @@ def attend(
         torch.compiler.is_compiling()
     ):  # the plan differs from call to call: keep it out of the graph
         return _opaque(query, key, value, scale, sliding_window, softcap, s_aux), None
-    plan = _plan()
+    plan = current()
     strange = [name for name, given in kwargs.items() if given is not None and name not in HARMLESS]
     if attention_mask is not None or strange or query.shape[0] != 1:
         raise UnsupportedAttention(f"attention with {strange or 'a mask of its own'}")
@@ -193,7 +82,7 @@ def _opaque(
     sinks: Tensor | None,
 ) -> Tensor:
     """The same inside a compiled layer, which knows nothing of plans; the plan names the layer."""
-    plan = _plan()
+    plan = current()
     if plan.record:  # a compiled layer may use their memory again
         key, value = key.clone(), value.clone()
     return _attend(plan, plan.layer, query, key, value, _Style(scale, window, softcap, sinks))
@@ -202,13 +91,6 @@ def _opaque(
 @_opaque.register_fake
 def _(query: Tensor, key: Tensor, value: Tensor, *_rest: Any) -> Tensor:
     return query.new_empty(1, query.shape[2], query.shape[1], value.shape[3])
-
-
-def _plan() -> Plan:
-    plan = _current.get()
-    if plan is None:
-        raise UnsupportedAttention("the model was run outside Sonde's engine with its attention")
-    return plan
 
 
 def _attend(

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from sonde.backends.base import GeneratedToken, GenerateRequest
-from sonde.backends.torch.attention import KeysValues, Plan, block_size, using
 from sonde.backends.torch.cells import Placed, Sources, place, plan_cell
 from sonde.backends.torch.layout import Layout, first_tensor
 from sonde.backends.torch.path import Path
+from sonde.backends.torch.plan import KeysValues, Plan, block_size, using
 from sonde.backends.torch.segments import Segments
 from sonde.backends.torch.writes import Writes, applied, write_entering
 from sonde.errors import BadRequest, EngineError

@@ -20,16 +20,16 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from sonde.backends.torch.attention import (
+from sonde.backends.torch.cells import CellPlan, Placed, Sources
+from sonde.backends.torch.graphs import Launch, launch_now
+from sonde.backends.torch.layout import LayerSites, Layout, first_tensor
+from sonde.backends.torch.plan import (
     KeysKnown,
     KeysValues,
     Plan,
     QueryBlock,
     using,
 )
-from sonde.backends.torch.cells import CellPlan, Placed, Sources
-from sonde.backends.torch.graphs import Launch, launch_now
-from sonde.backends.torch.layout import LayerSites, Layout, first_tensor
 from sonde.backends.torch.rows import RowShape
 from sonde.backends.torch.schedule import Schedule, in_order
 from sonde.backends.torch.trace import LayerCall, Trace

@@ -23,6 +23,7 @@ from sonde.backends.torch.head import Head
 from sonde.backends.torch.layout import LayerSites, Layout, find_layers, find_layout
 from sonde.backends.torch.loading.reasons import one_line
 from sonde.backends.torch.parallel import split
+from sonde.backends.torch.plan import Plan, UnsupportedAttention, block_size, using
 from sonde.backends.torch.rows import RowShape, padded, row_shape
 from sonde.backends.torch.scoring import Run
 from sonde.backends.torch.segments import whole_prompts
@@ -151,17 +152,17 @@ def _packed_path(
 ) -> Path:
     config = model.config.get_text_config()
     if getattr(config, "attention_chunk_size", None) or not getattr(config, "is_causal", True):
-        raise attention.UnsupportedAttention("its attention is chunked or not causal")
+        raise UnsupportedAttention("its attention is chunked or not causal")
     model.set_attn_implementation(attention.NAME)
     if model.config._attn_implementation != attention.NAME:
-        raise attention.UnsupportedAttention("its attention cannot be replaced by name")
+        raise UnsupportedAttention("its attention cannot be replaced by name")
     if experts.uses_experts(model):
         model.set_experts_implementation(experts.NAME)
     if products.worth_it(model) and not compile_layers:
         products.lay_out(find_layers(model))
     layout = _watched_layout(model, probe)
     if layout.not_attention is not None:
-        raise attention.UnsupportedAttention(f"{layout.not_attention} is not plain attention")
+        raise UnsupportedAttention(f"{layout.not_attention} is not plain attention")
     path = Path("packed", None, model, layout, Head(model, shape, layout.tuple_of), shape)
     _check_agreement(path, probe, expected)
     if compile_layers:
@@ -208,7 +209,7 @@ def _check_agreement(path: Path, probe: list[int], expected: Tensor) -> None:
     difference = float((logits[0] - normaliser[0] - expected).abs().max())
     bound = AGREEMENT[path.model.dtype] * max(1.0, float(expected.abs().max()))
     if not difference <= bound:
-        raise attention.UnsupportedAttention(
+        raise UnsupportedAttention(
             f"a {path.name.replace('_', '-')} run differs from an ordinary one by "
             f"{difference:.2g} in log-probability"
         )
@@ -225,12 +226,12 @@ def _length_matters(model: PreTrainedModel) -> bool:
 def _watched_layout(model: PreTrainedModel, probe: list[int]) -> Layout:
     """The layout, with the attention function noting who calls it."""
     bare = Layout(tuple(LayerSites(m, None, None, None) for m in find_layers(model)), (), None)
-    block = attention.block_size(model.device, len(probe))
+    block = block_size(model.device, len(probe))
     size = padded(len(probe), block)
     tokens = [*probe, *[probe[-1]] * (size - len(probe))]
     blocks = whole_prompts([size], [block], model.device)
-    plan = attention.Plan(bare.layer_of(), blocks, size, None)
-    with attention.using(plan):
+    plan = Plan(bare.layer_of(), blocks, size, None)
+    with using(plan):
         return find_layout(model, tokens, plan.callers)
 
 

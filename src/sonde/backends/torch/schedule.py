@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sonde.backends.torch.attention import block_size
 from sonde.backends.torch.cells import CellPlan, Placed
+from sonde.backends.torch.plan import block_size
 from sonde.backends.torch.rows import index_tensor
 from sonde.backends.torch.segments import Segments
 

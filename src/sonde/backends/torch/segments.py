@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sonde.backends.torch.attention import Masks, QueryBlock, Ragged
+from sonde.backends.torch.plan import Masks, QueryBlock, Ragged
 from sonde.backends.torch.rows import index_tensor
 
 Ints = NDArray[np.int64]

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from sonde.backends.torch.attention import KeysValues, Plan, QueryBlock, block_size, using
 from sonde.backends.torch.graphs import Launch, launch_now
 from sonde.backends.torch.layout import LayerSites, Layout, first_tensor, received_tensor
 from sonde.backends.torch.nested import mapped
+from sonde.backends.torch.plan import KeysValues, Plan, QueryBlock, block_size, using
 from sonde.backends.torch.rows import RowShape, padded
 from sonde.backends.torch.segments import whole_prompts
 from sonde.errors import HookNeverFired
