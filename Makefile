@@ -6,6 +6,7 @@ PIP      := $(PY) -m pip install -qq --disable-pip-version-check --constraint co
 STAMP    := $(VENV)/.installed
 NPM      := npm --no-fund --no-audit --loglevel=error
 UI       := src/sonde/server/ui/copy/copy.js
+UI_FILES := $(shell find ui -type f -not -path '*/node_modules/*')
 CHROMIUM := ui/e2e/node_modules/.chromium/path
 OUT      := out
 PEERS    := .venv-peers
@@ -15,13 +16,18 @@ VLLM     := .venv-vllm
 PYTHON   ?= python3.11 python3
 
 # Two processes with one thread each test faster than one with two: most tests are too small to share.
+# Compiled tests are kept, whatever the environment says of bytecode: compiling them takes seconds.
 WORKERS  ?= 2
-PYTEST   := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(PY) -m pytest --quiet -n $(WORKERS)
+PYTEST   := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false \
+  $(PY) -m pytest --quiet -n $(WORKERS)
 
 # One thread, and nothing bound to a core: the models of these tests are tiny.
 VLLM_PIP    := $(VLLM)/bin/python -m pip install -qq --disable-pip-version-check --constraint $(VLLM)/constraints.txt
 VLLM_PYTEST := OMP_NUM_THREADS=1 VLLM_CPU_OMP_THREADS_BIND=nobind TOKENIZERS_PARALLELISM=false \
   $(VLLM)/bin/python -m pytest --quiet -p no:cacheprovider -n $(WORKERS) --dist loadfile
+
+# vLLM's V2 model runner, which GPUs have, on a CPU: its kernels are interpreted.
+VLLM_V2     := TRITON_INTERPRET=1 VLLM_USE_V2_MODEL_RUNNER=1 PYTHONPATH=$(abspath tests/backends/vllm/v2/interpreter)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -40,8 +46,8 @@ check: $(STAMP)  ## formatting, lint, types and the quick tests: before every co
 	@$(PY) -m ruff check --quiet .
 	@echo "== types (half a minute the first time, then seconds)"
 	@$(PY) -m mypy --no-error-summary
-	@echo "== quick tests (about a minute)"
-	@$(PYTEST) -m "not slow"
+	@echo "== quick tests (about a minute and a half)"
+	@$(PYTEST) --dist worksteal -m "not slow"
 	@$(MAKE) --no-print-directory ui-check
 
 test: check  ## everything CI runs: check, then the tests on the real model, the examples and the README
@@ -53,6 +59,9 @@ test: check  ## everything CI runs: check, then the tests on the real model, the
 test-vllm: $(VLLM)/.installed  ## the vLLM backend, in an environment of its own: suite, HTTP contract, traffic, kills
 	@echo "== the vLLM backend (about five minutes)"
 	@$(VLLM_PYTEST) -m vllm tests/backends/vllm
+	@echo "== the same on vLLM's V2 model runner (a minute)"
+	@$(VLLM_V2) $(VLLM_PYTEST) -m vllm tests/backends/vllm/v2 tests/backends/vllm/test_eager.py \
+	  tests/backends/vllm/test_suite.py::TestSinglePrecision
 	@echo "== the HTTP contract on the vLLM backend (a minute)"
 	@$(VLLM_PYTEST) --backend vllm tests/server/contract
 
@@ -66,6 +75,7 @@ whoami: $(STAMP)  ## this worktree's role, and the directory and port it shares
 	@$(VENV)/bin/sonde whoami
 
 ui: $(UI)  ## build the interface that `sonde serve` shows at / (needs Node 20.19 or newer)
+	@:
 
 ui-dev: ui/node_modules/.installed  ## the interface with live reload, in front of a `sonde serve` on port 8091
 	@cd ui && npx vite $(ARGS)
@@ -78,9 +88,14 @@ ui-types: $(STAMP) ui/node_modules/.installed  ## what the interface takes from 
 ui-if-node: $(STAMP)
 	@$(MAKE) --no-print-directory ui || echo "== going on without the page at /"
 
-ui-check: $(UI) ui/e2e/node_modules/.installed
+ui-check: ui/node_modules/.checked
+	@:
+
+# What was right stays right until one of its files changes. Beside the tests above it would take as long as after them.
+ui/node_modules/.checked: $(UI) ui/e2e/node_modules/.installed $(UI_FILES)
 	@echo "== the interface: types, lint, tests, size (half a minute)"
 	@cd ui && npm run --silent check && npm run --silent test
+	@touch $@
 
 ui-e2e: $(STAMP) $(UI) $(CHROMIUM)
 	@echo "== the interface in a real browser, on the real model (a few minutes)"

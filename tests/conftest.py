@@ -1,5 +1,7 @@
 """Fixtures and settings of all tests. Nothing here imports torch before a test asks for it."""
 
+import gc
+from collections.abc import Generator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,22 @@ def pytest_configure(config: pytest.Config) -> None:
     """Where vLLM is installed, warnings are ignored: ours are errors where it is not."""
     if find_spec("vllm") is not None:
         config.addinivalue_line("filterwarnings", "ignore")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What collecting imports stays; to look for garbage in it again and again doubled the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """At the end all is looked at again: extension modules complain of what is not cleaned up."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "sonde"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -29,12 +27,10 @@ BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "shared"
 HEAVY = {"torch", "transformers", "peft", "accelerate", "gguf", "safetensors", "tokenizers"}
 HEAVY |= {"huggingface_hub"}
 
-UNTESTED = {"__main__", "errors", "backends.base", "backends.torch.loading.loaded"}
+UNTESTED = {"__main__", "backends.base", "backends.torch.loading.loaded"}
 UNTESTED |= {"training.summary", "server.parts"}
-"""Types only, like all of `schema`, so without a test file of their own. (`test_docs` compares the
-tree of errors with its drawing.)"""
-
-each_module = pytest.mark.parametrize("module", MODULES, ids=lambda path: name_of(path))
+TYPES_ONLY = {"schema", "errors"}
+"""Without test files of their own; `test_docs` compares the tree of errors with its drawing."""
 
 
 def name_of(module: Path) -> str:
@@ -63,9 +59,14 @@ def _section(heading: str) -> str:
 
 
 @cache
+def tree_of(module: Path) -> ast.Module:
+    return ast.parse(module.read_text())
+
+
+@cache
 def imports(module: Path, *, at_import: bool = False) -> frozenset[str]:
     """What a module imports, ours as `sonde:` and `name_of`; all, or what importing it runs."""
-    tree = ast.parse(module.read_text())
+    tree = tree_of(module)
     found = set()
     for node in _run_at_import(tree) if at_import else ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -106,6 +107,12 @@ def _run_at_import(node: ast.AST) -> Iterator[ast.AST]:
         yield from _run_at_import(child)
 
 
+def ours(name: str) -> set[str]:
+    """The modules of other layers that a module imports."""
+    found = {where.partition(":")[2] for where in imports(NAMES[name]) if ":" in where}
+    return {other for other in found if layer_of(other) != layer_of(name)}
+
+
 def heavy_imports(name: str) -> set[str]:
     """Heavy packages that importing this module of ours brings in, by whatever way."""
     found: set[str] = set()
@@ -137,23 +144,54 @@ def test_the_table_lists_the_layers_there_are_and_no_other() -> None:
     assert allowed <= set(NAMES), "the table allows what does not exist"
 
 
-@each_module
-def test_a_module_imports_only_what_its_layer_may(module: Path) -> None:
-    layer = layer_of(name_of(module))
-    allowed = table()[layer]
-    if allowed == {"anything"}:
-        return
-    for imported in imports(module):
-        where, _, ours = imported.partition(":")
-        if where == "sonde":
-            fits = {layer_of(ours), ours} & allowed or layer_of(ours) == layer
-            assert fits, f"{layer} may not import sonde.{ours}"
+def test_the_table_allows_nothing_that_nobody_imports() -> None:
+    idle = []
+    for layer, allowed in table().items():
+        used = {other for name in NAMES if layer_of(name) == layer for other in ours(name)}
+        reach = used | {layer_of(other) for other in used} | {"nothing", "anything"}
+        idle += [f"{layer}: {other}" for other in sorted(allowed - reach)]
+    assert idle == [], "take these out of the table in ARCHITECTURE.md"
 
 
-@each_module
-def test_importing_a_module_imports_no_torch_unless_it_is_the_torch_backend(module: Path) -> None:
-    if not needs_torch(name_of(module)):
-        assert not heavy_imports(name_of(module))
+def test_modules_and_verbs_that_the_document_names_are_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    paths = re.findall(r"`([a-z_]+(?:/[a-z_]+)+)`", text)
+    steps = re.findall(r"\*\*[^*]+\*\*\s+\(((?:`\w+`(?:,\s+)?)+)\)", text)
+    named = {*paths, *(name for step in steps for name in re.findall(r"`(\w+)`", step))}
+    known = {name.replace(".", "/") for name in NAMES}
+    assert len(named) > 50
+    missing = [
+        name
+        for name in sorted(named)
+        if not any(f"/{module}".endswith(f"/{name}") for module in known)
+        and not (ROOT / name).exists()
+    ]
+    assert missing == [], "ARCHITECTURE.md names modules that are not there"
+    verbs = re.findall(
+        r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]+) \|", _section("## A backend"), re.M))
+    )
+    protocol = next(
+        node
+        for node in tree_of(NAMES["backends.base"]).body
+        if isinstance(node, ast.ClassDef) and node.name == "Backend"
+    )
+    methods = {node.name for node in protocol.body if isinstance(node, ast.FunctionDef)}
+    assert set(verbs) == methods, "the table of verbs in ARCHITECTURE.md"
+
+
+def test_a_module_imports_only_what_its_layer_may() -> None:
+    wrong = []
+    for name in NAMES:
+        layer = layer_of(name)
+        for other in ours(name) if table()[layer] != {"anything"} else ():
+            if not {layer_of(other), other} & table()[layer]:
+                wrong.append(f"{layer} may not import sonde.{other}, and sonde.{name} does")
+    assert wrong == []
+
+
+def test_importing_a_module_imports_no_torch_unless_it_is_the_torch_backend() -> None:
+    heavy = {name: heavy_imports(name) for name in NAMES if not needs_torch(name)}
+    assert {name: found for name, found in heavy.items() if found} == {}
 
 
 def test_every_module_but_the_torch_backend_really_imports_without_torch() -> None:
@@ -168,26 +206,47 @@ def test_every_module_but_the_torch_backend_really_imports_without_torch() -> No
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("path", CODE, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_file_is_short_and_its_name_says_what_it_is(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= MAX_LINES
-    named = {part.removeprefix("test_") for part in path.relative_to(ROOT).with_suffix("").parts}
-    assert not named & BANNED_NAMES, "name it for what it does, beside its first caller"
+def test_a_file_is_short() -> None:
+    lines = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in CODE}
+    assert {path: count for path, count in lines.items() if count > MAX_LINES} == {}
 
 
-@each_module
-def test_a_module_says_what_it_is_for_and_leaves_printing_to_the_command_line(module: Path) -> None:
-    tree = ast.parse(module.read_text())
-    assert not tree.body or ast.get_docstring(tree), "begin with a docstring"
-    if layer_of(name_of(module)) != "cli":
-        calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
-        assert "print" not in {call.id for call in calls if isinstance(call, ast.Name)}
+def test_a_file_is_named_for_what_it_does() -> None:
+    parts = {path: path.relative_to(ROOT).with_suffix("").parts for path in CODE}
+    vague = [
+        path for path in CODE if {part.removeprefix("test_") for part in parts[path]} & BANNED_NAMES
+    ]
+    assert vague == [], "name it for what it does, beside its first caller"
 
 
-@each_module
-def test_a_module_has_a_test_file_in_the_same_place(module: Path) -> None:
-    name = name_of(module)
-    if module.name == "__init__.py" or name in UNTESTED or layer_of(name) == "schema":
-        return
-    mirror = ROOT / "tests" / module.relative_to(PACKAGE).with_name(f"test_{module.name}")
-    assert mirror.is_file(), f"write {mirror.relative_to(ROOT)}"
+def test_a_module_begins_with_what_it_is_for() -> None:
+    trees = {name: tree_of(module) for name, module in NAMES.items()}
+    silent = [name for name, tree in trees.items() if tree.body and not ast.get_docstring(tree)]
+    assert silent == [], "begin with a docstring"
+
+
+def test_printing_is_left_to_the_command_line() -> None:
+    printing = [
+        f"sonde.{name}, line {node.lineno}"
+        for name, module in NAMES.items()
+        if layer_of(name) != "cli"
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
+    ]
+    assert printing == []
+
+
+def test_a_module_has_a_test_file_in_the_same_place() -> None:
+    missing = [
+        str(mirror.relative_to(ROOT))
+        for name, module in NAMES.items()
+        if module.name != "__init__.py" and name not in UNTESTED
+        if layer_of(name) not in TYPES_ONLY
+        for mirror in [
+            ROOT / "tests" / module.relative_to(PACKAGE).with_name(f"test_{module.name}")
+        ]
+        if not mirror.is_file()
+    ]
+    assert missing == [], "write these"

@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 import shlex
+from datetime import date
 from pathlib import Path
 
 import click
@@ -165,3 +166,14 @@ def test_a_variable_in_the_documents_is_read_somewhere() -> None:
     for document in MANUAL:
         for name in re.findall(r"\b(?:AEGIR|SONDE)_[A-Z0-9_]+\b", document.read_text()):
             assert name in source, f"{document.name} names {name}"
+
+
+def test_every_entry_of_the_log_has_a_day_and_says_what_was_tried_and_what_became_of_it() -> None:
+    days = re.split(r"^## ", (ROOT / "LOG.md").read_text(), flags=re.MULTILINE)[1:]
+    found = [date.fromisoformat(day.partition("\n")[0]) for day in days]
+    assert found == sorted(found, reverse=True)
+    entries = [entry for day in days for entry in re.split(r"^### ", day, flags=re.MULTILINE)[1:]]
+    assert len(entries) > 20
+    for entry in entries:
+        for field in ("What", "Verdict"):
+            assert f"\n- **{field}**: " in entry, f"{field} of {entry.splitlines()[0]!r}"

@@ -25,6 +25,7 @@ from click.testing import CliRunner
 import sonde
 from sonde.cli.main import main
 from tests.documents import MANUAL, README, ROOT, Block, blocks, name_of
+from tests.local import LOCAL
 
 ADDRESS = "http://127.0.0.1:8091"
 HOW_TO = ROOT / "docs" / "how-to"
@@ -148,7 +149,7 @@ def spoken(line: str) -> str:
             assert running.stdout is not None
             said = first_words(running)
             if found := re.search(r"http://\S+", said):
-                httpx.get(f"{found[0].rstrip(',')}/health", trust_env=False, timeout=60)
+                httpx.get(f"{found[0].rstrip(',')}/health", timeout=60, **LOCAL)
         finally:
             running.send_signal(signal.SIGTERM if program[1] == "serve" else signal.SIGINT)
         running.stdout.read()

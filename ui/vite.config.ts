@@ -16,5 +16,10 @@ export default defineConfig({
     rolldownOptions: { checks: { bundlerTimings: false } }, // a busy machine is no fault of a plugin
   },
   server: { proxy: Object.fromEntries(api.map((path) => [path, server])) },
-  test: { include: ["src/**/*.test.{ts,tsx}", "tests/**/*.test.ts"], environment: "node" },
+  test: {
+    include: ["src/**/*.test.{ts,tsx}", "tests/**/*.test.ts"],
+    environment: "node",
+    isolate: false, // one process for all files takes a quarter of the time
+    unstubGlobals: true,
+  },
 });

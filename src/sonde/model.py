@@ -20,8 +20,8 @@ from sonde.errors import BadRequest
 from sonde.prompts import Span
 from sonde.results import Provenance, Sweep
 from sonde.schema import (
-    Cell,
     Estimate,
+    Hook,
     LayerRange,
     Layers,
     Metric,
@@ -30,7 +30,6 @@ from sonde.schema import (
     Position,
     Positions,
     SourceRun,
-    Start,
     Summary,
     SweepEvent,
 )
@@ -116,7 +115,7 @@ class Model:
                 return Sweep(event, Provenance.of(self.describe(), request, versions=versions()))
         raise AssertionError("a sweep ends with its summary")
 
-    def events(self, request: PatchSweepRequest) -> Iterator[Start | Cell | Summary | SweepEvent]:
+    def events(self, request: PatchSweepRequest) -> Iterator[SweepEvent]:
         """Run a request, event by event; closing the iterator stops it."""
         return sweep(self.backend, request, modules=self.vectors, limits=self.limits)
 
@@ -129,7 +128,7 @@ class Model:
         run: str,
         prompt: str,
         *,
-        hooks: Sequence[Any] | None = None,
+        hooks: Sequence[Hook] | None = None,
         layers: Sequence[int] | None = None,
         positions: Sequence[int] | None = None,
     ) -> SourceRun:

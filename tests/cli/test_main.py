@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import click
 import pytest
@@ -40,7 +41,11 @@ def raised_by_a_command(
 
 
 @pytest.mark.parametrize(
-    "start", [["-m", "sonde"], ["-c", "from sonde.cli.main import main; main()"]]
+    "start",
+    [
+        ["-m", "sonde"],
+        pytest.param(["-c", "from sonde.cli.main import main; main()"], marks=pytest.mark.slow),
+    ],
 )
 def test_help_lists_the_verbs_and_imports_nothing_heavy(start: list[str]) -> None:
     watch = ["-X", "importtime", *start, "--help"]
@@ -52,6 +57,33 @@ def test_help_lists_the_verbs_and_imports_nothing_heavy(start: list[str]) -> Non
     }
     assert "sonde" in imported
     assert not imported & HEAVY
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command there is, groups' own ones among them."""
+    context = click.Context(module.main)
+    for verb in module.VERBS:
+        command = module.main.get_command(context, verb)
+        assert command is not None
+        yield verb, command
+        for name, each in getattr(command, "commands", {}).items():
+            yield f"{verb} {name}", each
+
+
+def test_every_option_is_explained_in_the_same_way() -> None:
+    """A sentence each; a word for the value; the default in the sentence, and nowhere else."""
+    wrong = []
+    for name, command in commands():
+        for option in (each for each in command.params if isinstance(each, click.Option)):
+            said = option.help or ""
+            valued = not option.is_flag
+            named = option.metavar or isinstance(option.type, click.Choice)
+            default = option.to_info_dict()["default"]
+            given = valued and not option.required and default not in (None, 0, ())
+            fine = said.endswith(".") and not option.show_default and (named or not valued)
+            if not fine or (given and "without it" not in said.lower()):
+                wrong.append(f"sonde {name} {option.opts[0]}: {said!r}")
+    assert wrong == []
 
 
 def test_without_a_verb_the_help_is_shown() -> None:

@@ -17,6 +17,7 @@ from click.testing import Result
 import sonde as package
 from sonde import Sweep
 from sonde.client import Server
+from sonde.results.pen import Pen
 from sonde.results.terminal import render
 from sonde.runs.hub import Hub
 from sonde.runs.layout import RunLayout
@@ -73,7 +74,7 @@ def test_the_heatmap_is_drawn_and_saved(url: str, tiny: Path) -> None:
     result = sweep(url, "--save", "out.json", "--save", "out.html")
     assert result.exit_code == 0
     saved = Sweep.from_json(Path("out.json"))
-    assert result.stdout == render(saved, width=80, color=False) + "\n"
+    assert result.stdout == render(saved, width=80, pen=Pen(False)) + "\n"
     assert Path("out.html").read_text().startswith("<!doctype html>")
     assert result.stderr.splitlines() == [
         f"asking {tiny} at {url} (float32, cpu)",

@@ -2,7 +2,6 @@ import pytest
 
 from sonde.cli.run_view import (
     coefficient,
-    model_name,
     reward_plot,
     run_page,
     run_table,
@@ -171,9 +170,3 @@ def test_runs_are_a_table_and_gaps_are_dashes() -> None:
     assert head.startswith("run")
     assert line.split() == ["a", "—", "1970-01-01", "00:00:00", "—", "—", "—"]
     assert when(None) == "—"
-
-
-def test_a_model_in_a_directory_is_called_by_the_directory_s_name() -> None:
-    assert model_name("/somewhere/models/smollm2-59") == "smollm2-59"
-    assert model_name("Qwen/Qwen3-0.6B") == "Qwen/Qwen3-0.6B"
-    assert model_name(None) == ""

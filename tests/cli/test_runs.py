@@ -1,4 +1,5 @@
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import pytest
 
 from tests.cli.shell import refusal, sonde
 from tests.runs.analytics.made import made_run, reference_run
+from tests.tiny_model import tiny_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -71,15 +73,18 @@ def test_export_makes_a_zip_or_tables(tmp_path: Path) -> None:
 
 
 def test_export_makes_a_page_by_the_name_of_its_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "copy").mkdir()
     for part in ("copy.js", "copy.css"):
         (tmp_path / "copy" / part).write_text("/* */")
     monkeypatch.setattr("sonde.server.routes.ui.BUILT", tmp_path)
+    tiny_tokenizer().save_pretrained(root / "own" / "checkpoint-5")
     said = sonde("runs", "export", "own", "--to", tmp_path / "own.html")
     assert said.exit_code == 0, said.output
-    assert '"format":"sonde.run-copy.1"' in (tmp_path / "own.html").read_text()
+    page = (tmp_path / "own.html").read_text()
+    assert '"format":"sonde.run-copy.1"' in page
+    assert re.search(r'"pieces":\{"6-\d":\["', page), "tokens have texts, by the run's tokenizer"
     assert "--force" in refusal(sonde("runs", "export", "own", "--to", tmp_path / "own.html"))
     monkeypatch.setattr("sonde.server.routes.ui.BUILT", tmp_path / "nowhere")
     assert "make ui" in refusal(sonde("runs", "export", "own", "--to", tmp_path / "other.html"))

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sonde.cli import sae
 from sonde.sae.feature_file import FEATURES
-from sonde.sae.train import LayerProgress, Progress
 from tests.cli.shell import refusal, sonde
 
 TEXT = "When Mary and John went to the store, John gave a drink to Mary. " * 400
@@ -30,7 +28,7 @@ def trained(tiny: Path, text: Path, tmp_path_factory: pytest.TempPathFactory) ->
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     assert result.stdout == f"{out / 'layer_1'}\n"
-    assert "0.0 of 0.0 million tokens" in result.stderr
+    assert " of 2,000 tokens" in result.stderr
     assert "layer 1 FVU" in result.stderr
     return out / "layer_1"
 
@@ -107,9 +105,8 @@ def test_a_folder_without_features_is_still_an_autoencoder(trained: Path, tmp_pa
     assert "nobody has described" in refusal(sonde("sae", "feature", tmp_path, 0))
 
 
-def test_progress_says_how_far_how_fast_how_long_and_how_well() -> None:
-    now = Progress(5_000_000, 20_000_000, 100_000.0, {7: LayerProgress(0.1234, 48.0, 0.02)})
-    assert sae.in_words(now) == (
-        "5.0 of 20.0 million tokens, 100,000 tokens/s, 2 min 30 s left: "
-        "layer 7 FVU 0.123, L0 48.0, dead 2.00 %"
-    )
+def test_what_files_leave_open_can_be_said(trained: Path) -> None:
+    assert "leave factor out" in refusal(sonde("sae", "show", trained, "--factor", 2))
+    said = refusal(sonde("sae", "show", trained, "--format", "saelens"))
+    assert "lacks some of ['cfg.json', 'sae_weights.safetensors'], which saelens has" in said
+    assert sonde("sae", "show", trained, "--format", "sonde", "--k", 3).exit_code == 0

@@ -22,6 +22,7 @@ from sonde.schema import ModelDescription
 from sonde.server.parts import Network
 from sonde.store.sweeps import SweepStore
 from tests.cli.shell import refusal, sonde
+from tests.local import LOCAL
 from tests.scripted import Scripted
 
 KEY = "s3cret-Key"
@@ -108,7 +109,7 @@ def while_serving(
 
     def client() -> None:
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", **LOCAL) as http:
                 until = time.monotonic() + 60
                 while time.monotonic() < until:
                     try:
@@ -217,7 +218,7 @@ def test_a_signal_ends_the_process_quietly(
     ) as process:
         assert process.stdout is not None
         url = process.stdout.readline().decode().split()[-1]
-        assert httpx.get(f"{url}/health", trust_env=False).status_code == 200
+        assert httpx.get(f"{url}/health", **LOCAL).status_code == 200
         process.send_signal(number)
         _, said = process.communicate(timeout=30)
     assert process.returncode == status

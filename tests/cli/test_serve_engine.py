@@ -11,8 +11,10 @@ from sonde.cli import serve
 from sonde.errors import EngineLost
 from sonde.server import serving
 from tests.cli.shell import sonde
-from tests.cli.test_serve import free_port
+from tests.cli.test_serve import free_port, surroundings
 from tests.scripted import Scripted
+
+__all__ = ["surroundings"]
 
 SWEEP = {
     "prompt": "The Colosseum is in the city of",
@@ -32,7 +34,7 @@ def test_a_lost_engine_ends_it_with_status_1_and_one_line(
     port, statuses = free_port(), list[int]()
 
     def ask() -> None:
-        transport = httpx.HTTPTransport(retries=10)
+        transport = httpx.HTTPTransport(verify=False, retries=10)
         with httpx.Client(transport=transport, timeout=60) as http:
             url = f"http://127.0.0.1:{port}"
             statuses.append(http.post(f"{url}/v1/patch_sweep", json=SWEEP).status_code)

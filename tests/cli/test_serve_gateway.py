@@ -59,11 +59,6 @@ def test_what_is_about_a_model_is_refused_where_there_is_none(
     assert "--model NAME" in line
 
 
-def test_a_model_and_no_model_are_one_too_many() -> None:
-    line = refusal(sonde("serve", "--no-model", "--model", "smollm2"))
-    assert "--model 'smollm2' and --no-model" in line
-
-
 def test_directory_and_port_come_from_the_environment_and_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,14 +78,14 @@ def test_directory_and_port_come_from_the_environment_and_the_file(
 
 def test_a_bad_setting_is_one_line_with_its_origin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AEGIR_GATEWAY_PORT", "many")
-    line = refusal(sonde("serve", "--no-model"))
+    line = refusal(sonde("serve"))
     assert "aegir.gateway.port = 'many' (from the variable AEGIR_GATEWAY_PORT)" in line
-    assert "gone.conf" in refusal(sonde("serve", "--no-model", "--config", "gone.conf"))
+    assert "gone.conf" in refusal(sonde("serve", "--config", "gone.conf"))
 
 
 def test_the_reference_s_open_address_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AEGIR_GATEWAY_HOST", "0.0.0.0")
-    assert "--api-key" in refusal(sonde("serve", "--no-model", "--port", 0))
+    assert "--api-key" in refusal(sonde("serve", "--port", 0))
 
 
 def test_the_greeting_shows_how_to_listen() -> None:

@@ -12,8 +12,8 @@ from huggingface_hub import constants
 
 import sonde as package
 from sonde import LayerRange, Model, Span, Sweep
-from sonde.cli import sweep as module
 from sonde.results import files
+from sonde.results.pen import Pen
 from sonde.results.terminal import render
 from sonde.schema import Estimate
 from tests.cli.shell import refusal, sonde
@@ -226,40 +226,11 @@ def test_the_drawing_takes_the_terminals_width_and_colors(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLORTERM", "truecolor")
     result = sweep("--save", "out.json")
-    assert result.stdout == render(Sweep.from_json(Path("out.json")), width=60, color=True) + "\n"
+    assert (
+        result.stdout == render(Sweep.from_json(Path("out.json")), width=60, pen=Pen(True)) + "\n"
+    )
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in sweep().stdout
-
-
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({}, True),
-        ({"TERM_PROGRAM": "Apple_Terminal"}, False),
-        ({"TERM_PROGRAM": "Apple_Terminal", "COLORTERM": "truecolor"}, True),
-        ({"TERM": "linux"}, False),
-        ({"STY": "1.tty"}, False),
-    ],
-)
-def test_terminals_known_to_have_few_colors_get_few(
-    environment: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("COLORTERM", "TERM_PROGRAM", "TERM", "STY"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert module.knows_all_colors() is expected
-
-
-@pytest.mark.parametrize(
-    ("colors", "expected"),
-    [("0;15", "light"), ("15;0", "dark"), ("0;default;7", "light"), ("", "dark")],
-)
-def test_the_background_is_what_the_terminal_says(
-    colors: str, expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLORFGBG", colors)
-    assert module.background() == expected
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ def test_a_secondary_worktree_serves_on_no_port_that_is_shared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AEGIR_WORKTREE_ROLE", "secondary")
-    said = refusal(sonde("serve", "--no-model"))
+    said = refusal(sonde("serve"))
     assert "port 8091" in said
     assert "AEGIR_GATEWAY_PORT" in said
 

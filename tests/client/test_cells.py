@@ -25,7 +25,10 @@ def sweep(study: PatchStudy, **options: Any) -> SweepResult:
     return found
 
 
-@pytest.mark.parametrize("metric", ["logprob", "logit_diff", "recovered"])
+@pytest.mark.parametrize(
+    "metric",
+    [*(pytest.param(m, marks=pytest.mark.slow) for m in ("logprob", "logit_diff")), "recovered"],
+)
 def test_cell_by_cell_gives_the_bits_of_a_sweep_on_the_server(
     study: PatchStudy, clean: CleanRun, metric: str
 ) -> None:

@@ -62,6 +62,7 @@ def test_an_estimate_runs_nothing(server: Server) -> None:
 
 def test_a_sweep_left_with_the_server_can_be_followed_and_asked_for(server: Server) -> None:
     async def work() -> list[SweepEvent]:
+        await server.run(REQUEST)  # or there would be none that is older
         entry = await server.start(REQUEST)
         events = [event async for event in server.events(entry.id)]
         assert [event async for event in server.events(entry.id, after="3")] == events[3:]

@@ -53,6 +53,13 @@ def test_cells_fill_the_grid_by_row_and_column() -> None:
     assert (summary.corrupt, summary.noise_floor) == (-4.0, 0.0)
 
 
+def test_the_first_event_has_the_baseline_that_the_last_one_has() -> None:
+    for metric, baseline in (("logprob", -4.0), ("logit_diff", 2.0), ("recovered", -4.0)):
+        tally = tally_of(request(metric=metric, foil_token=" Rome"), clean=[-1.0, -2.0])
+
+        assert tally.start().corrupt == tally.summary(TIMING).corrupt == baseline
+
+
 def test_a_cell_that_never_came_is_null() -> None:
     tally = tally_of(request())
     tally.cell("post_block", 1, 2, [-2.0])

@@ -15,6 +15,14 @@ def test_the_page_has_every_number_and_nothing_from_elsewhere() -> None:
         assert number in text
 
 
+def test_the_page_says_how_far_to_trust_it() -> None:
+    text = ablation_page(FOUND, {1740: CARD}, "why <it>")
+    draws = len(FOUND.features[0].random)
+    assert f"{draws} directions drawn at random" in text
+    assert f"{1 / (1 + draws):.3f}, the least there is" in text
+    assert "There was nothing to remove." in text
+
+
 def test_tokens_and_titles_are_escaped() -> None:
     text = ablation_page(FOUND, {1740: CARD}, "why <it>")
     assert "why &lt;it&gt;" in text

@@ -7,6 +7,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from sonde.results import Sweep
+from sonde.results.pen import Pen
 from sonde.results.terminal import render
 from sonde.schema import Grid, Skipped
 from tests.results.summaries import WEIRD, control, sweep, three_hooks, with_tokens
@@ -27,24 +28,24 @@ COLOUR = re.compile(r"\x1b\[(?:1|2|0|38;2;\d+;\d+;\d+;48;2;\d+;\d+;\d+)m")
 @pytest.mark.parametrize("width", [20, 40, 80, 140])
 @pytest.mark.parametrize("color", [False, True])
 def test_no_line_is_wider_than_the_terminal(result: Sweep, width: int, color: bool) -> None:
-    for line in render(result, width=width, color=color).splitlines():
+    for line in render(result, width=width, pen=Pen(color)).splitlines():
         assert cell_len(Text.from_ansi(line).plain) <= width
 
 
 @pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
 def test_without_colour_there_is_not_one_escape_sequence(result: Sweep) -> None:
-    assert "\x1b" not in render(result, width=80, color=False)
+    assert "\x1b" not in render(result, width=80, pen=Pen(False))
 
 
 @pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
 def test_with_colour_the_only_escape_sequences_are_our_own(result: Sweep) -> None:
-    text = render(result, width=80, color=True)
+    text = render(result, width=80, pen=Pen(True))
     assert "48;2;" in text or result.argmax is None
     assert "\x1b" not in COLOUR.sub("", text)
 
 
 def test_colour_changes_nothing_but_colour_where_there_is_room_for_numbers() -> None:
-    plain, coloured = (render(sweep(), width=80, color=color) for color in (False, True))
+    plain, coloured = (render(sweep(), width=80, pen=Pen(color)) for color in (False, True))
     lines = [line.rstrip() for line in Text.from_ansi(coloured).plain.splitlines()]
     legend = f"−5.50{' ' * 34}−1.00"
     assert legend in lines
@@ -57,7 +58,7 @@ def test_the_report_says_what_was_asked_found_and_checked() -> None:
         warnings=["one sample only"],
         skipped=[Skipped(position=7, reason="unaligned")],
     )
-    lines = render(result, width=80, color=False).splitlines()
+    lines = render(result, width=80, pen=Pen(False)).splitlines()
     assert lines[0] == "tiny/llama: log-probability of “·Paris”"
     assert lines[1] == "clean    The Eiffel Tower is in the city of  −0.50"
     assert lines[2] == "corrupt  The Colosseum is in the city of  −5.00"
@@ -70,23 +71,23 @@ def test_the_report_says_what_was_asked_found_and_checked() -> None:
 
 
 def test_marks_are_explained_only_when_they_occur() -> None:
-    assert "● largest   × no number" in render(sweep(), width=80, color=False)
-    noisy = render(sweep(noise_floor=0.25), width=80, color=False)
+    assert "● largest   × no number" in render(sweep(), width=80, pen=Pen(False))
+    noisy = render(sweep(noise_floor=0.25), width=80, pen=Pen(False))
     assert "● largest   ~ within the noise floor   × no number" in noisy
 
 
 def test_recovered_needs_no_second_column_for_the_change() -> None:
-    text = render(sweep({"mlp_in": [[0.25]]}, metric="recovered"), width=80, color=False)
+    text = render(sweep({"mlp_in": [[0.25]]}, metric="recovered"), width=80, pen=Pen(False))
     assert "  0.250  mlp_in  layer   0  position   0  “<s>”" in text.splitlines()
 
 
 def test_a_long_prompt_says_which_positions_are_not_drawn() -> None:
     grid: Grid = [[*[-5.0] * 50, *[-4.0] * 10]]
-    text = render(sweep({"mlp_out": grid}), width=80, color=False)
+    text = render(sweep({"mlp_out": grid}), width=80, pen=Pen(False))
     assert "not drawn, because no patch changed anything: 50 positions, 0–49" in text
 
 
 def test_a_model_name_cannot_drive_the_terminal() -> None:
     plain = sweep()
     named = Sweep(plain.summary, plain.provenance.model_copy(update={"model": "\x1b]0;x\x07"}))
-    assert "\x1b" not in render(named, width=80, color=False)
+    assert "\x1b" not in render(named, width=80, pen=Pen(False))

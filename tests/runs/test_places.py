@@ -22,6 +22,14 @@ async def resumed(hub: Hub, id: str) -> tuple[list[int], list[str]]:
     return numbers, ear.sources
 
 
+async def left(hub: Hub) -> Ear:
+    """One who heard all there was, and left."""
+    ear = Ear(hub)
+    await ear.hear()
+    ear.leave()
+    return ear
+
+
 async def test_every_id_goes_on_with_the_next_record_also_after_rotations_and_a_restart(
     trainer: Trainer, hub: Hub
 ) -> None:
@@ -106,10 +114,7 @@ async def test_after_a_truncation_an_old_id_gets_the_new_content_and_the_reason(
     trainer: Trainer, hub: Hub
 ) -> None:
     trainer.write(20)
-    ear = Ear(hub)
-    await ear.hear()
-    id = ear.listener.id
-    ear.leave()
+    id = (await left(hub)).listener.id
     trainer.truncate()
     trainer.write(3)
     assert await resumed(hub, id) == (
@@ -122,10 +127,7 @@ async def test_after_a_rewrite_that_begins_alike_a_byte_inside_a_line_is_no_plac
     trainer: Trainer, hub: Hub
 ) -> None:
     trainer.append(b'{"token_index": 1}\n{"token_index": 2}\n')
-    ear = Ear(hub)
-    await ear.hear()
-    id = ear.listener.id
-    ear.leave()
+    id = (await left(hub)).listener.id
     trainer.truncate()
     trainer.append(b'{"token_index": 1}\n{"token_index": 2000, "more": [1, 2, 3]}\n')
     assert (await resumed(hub, id))[0] == [1, 2000]
@@ -135,9 +137,7 @@ async def test_after_a_replacement_only_what_is_new_is_sent(trainer: Trainer, hu
     trainer.write(3)
     trainer.rotate(50)
     trainer.write(3)
-    ear = Ear(hub)
-    await ear.hear()
-    ear.leave()
+    ear = await left(hub)
     trainer.replace(2)
     numbers, sources = await resumed(hub, ear.listener.id)
     assert numbers == [6, 7]
@@ -150,9 +150,7 @@ async def test_an_id_in_an_abandoned_file_goes_on_after_the_step_resumed_from(
     trainer.write(3)
     trainer.rotate(50)
     trainer.write(3)
-    ear = Ear(hub)
-    await ear.hear()
-    ear.leave()
+    ear = await left(hub)
     trainer.layout.live.rename(trainer.layout.abandoned(50))
     trainer.write(2)
     trainer.rotate(100)
@@ -166,9 +164,7 @@ async def test_an_id_beyond_the_end_of_a_segment_that_was_cut_goes_on_after_it(
     trainer: Trainer, hub: Hub
 ) -> None:
     trainer.write(6)
-    ear = Ear(hub)
-    await ear.hear()
-    ear.leave()
+    ear = await left(hub)
     os.truncate(trainer.layout.live, sum(len(trainer.line(number)) for number in range(4)))
     trainer.layout.segments.mkdir()
     trainer.layout.live.rename(trainer.layout.segment(40))
@@ -180,9 +176,7 @@ async def test_another_run_in_the_same_place_is_sent_whole(trainer: Trainer, hub
     """Also where its first record is the same, as with the same seed."""
     trainer.layout.run_info.write_text('{"run_id": "first"}')
     trainer.write(5)
-    ear = Ear(hub)
-    await ear.hear()
-    ear.leave()
+    ear = await left(hub)
     shutil.rmtree(trainer.layout.directory)
     again = Trainer(trainer.layout.directory)
     again.layout.run_info.write_text('{"run_id": "second"}')

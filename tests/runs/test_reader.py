@@ -1,12 +1,22 @@
 """Lists of checkpoints and runs, as far as their files tell."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from sonde.runs.hub import Hub
 from sonde.runs.layout import RunLayout
-from sonde.runs.reader import Counts, checkpoint_list, read_object, run_info, run_row
+from sonde.runs.reader import (
+    Counts,
+    checkpoint_list,
+    model_name,
+    read_object,
+    run_info,
+    run_list,
+    run_row,
+)
 from sonde.schema.records import Cadence, RunInfo
 from tests.runs.trainer import Trainer
 
@@ -102,3 +112,20 @@ def test_a_run_of_the_reference_is_listed_with_what_it_lacks(trainer: Trainer) -
     assert row.written == trainer.layout.live.stat().st_mtime
     trainer.layout.run_info.write_text(json.dumps({"run_id": 7}))
     assert run_row(trainer.layout, "root").run_id is None
+
+
+def test_runs_are_listed_the_one_written_to_last_first(tmp_path: Path) -> None:
+    for name, written in (("older", 100.0), ("newer", 200.0)):
+        live = RunLayout(tmp_path / name).live
+        live.parent.mkdir()
+        live.write_text("{}\n")
+        os.utime(live, (written, written))
+    found = run_list(Hub(RunLayout(tmp_path)))
+    assert [row.run for row in found.runs] == ["newer", "older"]
+    assert (found.count, found.directory, found.directory_exists) == (2, str(tmp_path), True)
+
+
+def test_a_model_in_a_directory_is_called_by_the_directory_s_name() -> None:
+    assert model_name("/somewhere/models/smollm2-59") == "smollm2-59"
+    assert model_name("Qwen/Qwen3-0.6B") == "Qwen/Qwen3-0.6B"
+    assert model_name(None) == ""

@@ -50,6 +50,13 @@ def jump(pre: Array, threshold: Array | float) -> Array:
     return relu(pre) * (pre > threshold)
 
 
+def fvu(x: torch.Tensor, x_hat: torch.Tensor) -> float:
+    """Fraction of variance unexplained: of [tokens, width], and what came back of it."""
+    wanted = x.double()
+    rest, spread = wanted - x_hat.double(), wanted - wanted.mean(0)
+    return float(rest.square().sum() / spread.square().sum())
+
+
 def unit_rows(W_dec: Array) -> Array:
     """The length of each feature's direction."""
     lengths: Array = np.linalg.norm(W_dec, axis=1)

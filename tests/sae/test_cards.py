@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sonde.sae.cards import CARD, CONFIG, card, write_card
-from sonde.schema.autoencoder import AutoencoderFile
+from sonde.sae.cards import CARD, card, write_card
+from sonde.schema.autoencoder import CONFIG, AutoencoderFile
 
 EVALUATION = {
     "tokens": 330629, "fvu": 0.1098, "l0": 63.97, "dead": 0.0002, "cosine": 0.9744,

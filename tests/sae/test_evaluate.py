@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from sonde.errors import BadRequest
+from sonde.errors import BadRequest, EngineError
 from sonde.sae.activations import Relu
 from sonde.sae.autoencoder import Autoencoder
 from sonde.sae.corpus import Contexts
 from sonde.sae.evaluate import CrossEntropy, evaluate, hook_of
+from tests.backends.torch.tiny import backend_of
 from tests.sae.reading import WIDTH, mirror, random_contexts, tiny_reader
+from tests.tiny_model import tiny_llama
 
 TEXT = random_contexts(30)
 
@@ -78,6 +80,15 @@ def test_plain_values_are_json_without_nan() -> None:
         plain
     )
     assert all(value is None or value == value for value in plain.values())
+
+
+def test_a_model_that_computes_no_numbers_is_an_error_and_not_a_nan_in_a_file() -> None:
+    model = tiny_llama()
+    reader = backend_of(model).reader
+    with torch.no_grad():
+        model.model.norm.weight.fill_(torch.nan)
+    with pytest.raises(EngineError, match="not finite numbers; read it in float32"):
+        evaluate(reader, {0: mirror(0)}, TEXT)
 
 
 def test_an_autoencoder_that_does_not_fit_is_refused() -> None:

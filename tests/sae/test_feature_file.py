@@ -5,13 +5,7 @@ from pathlib import Path
 import pytest
 
 from sonde.errors import BadRequest
-from sonde.sae.feature_file import (
-    FEATURES,
-    read_feature,
-    read_features,
-    read_some,
-    write_features,
-)
+from sonde.sae.feature_file import FEATURES, read_feature, read_some, write_features
 from sonde.schema.feature import Feature, Snippet
 
 
@@ -25,7 +19,7 @@ def made(number: int) -> Feature:
 def test_features_come_back_one_by_one_and_together(tmp_path: Path) -> None:
     path = tmp_path / FEATURES
     write_features(path, map(made, range(5)))
-    assert read_features(path) == [made(i) for i in range(5)]
+    assert read_some(path, range(5)) == [made(i) for i in range(5)]
     assert read_feature(path, 3) == made(3)
     assert read_some(path, [4, 0]) == [made(4), made(0)]
     assert [file.name for file in tmp_path.iterdir()] == [FEATURES]
@@ -57,4 +51,4 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
 
     path.write_bytes(lzma.compress(b'{"feature": 0}\n'))
     with pytest.raises(BadRequest, match="no feature"):
-        read_features(path)
+        read_feature(path, 0)

@@ -5,18 +5,11 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from sonde.sae.activations import TopK
 from sonde.sae.active import Active
-from sonde.sae.health import (
-    DeadFeatures,
-    HealthMeter,
-    cosine,
-    decoder_norms,
-    fired_features,
-    fvu,
-    l0,
-)
+from sonde.sae.health import Health, HealthMeter, decoder_norms, fired_features
 from sonde.sae.selection import rectangle
 from tests.sae.formulas import D_SAE, activations, dictionary
 
@@ -33,31 +26,30 @@ def active(rows: list[list[int]]) -> Active:
     return rectangle(indices, (indices != 9).float(), descending=False)
 
 
-def test_fvu_and_cosine_are_their_definitions() -> None:
-    assert fvu(x, x_hat) == pytest.approx(FVU, rel=1e-5)
-    assert cosine(x, x_hat) == pytest.approx(COSINE, rel=1e-5)
+def measured(x: Tensor, x_hat: Tensor, seen: Active | None = None) -> Health:
+    """One batch."""
+    meter = HealthMeter(10)
+    meter.add(x, x_hat, active([[1]] * len(x)) if seen is None else seen)
+    return meter.health()
 
 
 def test_the_mean_explains_nothing_and_the_thing_itself_everything() -> None:
-    assert fvu(x, x.mean(0).expand_as(x)) == pytest.approx(1, rel=1e-5)
-    assert fvu(x, x) == 0
-    assert cosine(x, 3 * x) == pytest.approx(1)
+    assert measured(x, x.mean(0).expand_as(x)).fvu == pytest.approx(1, rel=1e-5)
+    assert measured(x, x).fvu == 0
+    assert measured(x, 3 * x).cosine == pytest.approx(1)
 
 
 def test_what_is_not_defined_is_none_and_never_nan() -> None:
-    same, none = torch.full((5, 4), 0.1), torch.zeros(0, 4)
+    same = torch.full((5, 4), 0.1)
 
-    assert fvu(same, torch.zeros(5, 4)) is None
-    assert fvu(none, none) is cosine(none, none) is None
-    assert cosine(torch.zeros(2, 4), torch.ones(2, 4)) is None
-    assert fvu(x, torch.full_like(x, torch.nan)) is None
-    assert l0(active([[1, 2]]).only(torch.tensor([False]))) == 0
-    assert l0(Active(torch.zeros(0).long(), torch.zeros(0), torch.zeros(1).long())) is None
-    assert astuple(HealthMeter(4).health()) == (0, None, None, None, None, None, 0)
+    assert measured(same, torch.zeros(5, 4)).fvu is None
+    assert measured(torch.zeros(2, 4), torch.ones(2, 4)).cosine is None
+    assert astuple(measured(x, torch.full_like(x, torch.nan))) == (0, *[None] * 5, 60)
+    assert astuple(HealthMeter(4).health()) == (0, *[None] * 5, 0)
 
 
 def test_l0_counts_active_features_only() -> None:
-    assert l0(active([[1, 2], [3, 9], [9, 9]])) == 1.0
+    assert measured(x[:3], x_hat[:3], active([[1, 2], [3, 9], [9, 9]])).l0 == 1.0
 
 
 @pytest.mark.parametrize("batch", [1, 7, 60])
@@ -73,7 +65,7 @@ def test_a_meter_gives_the_same_in_any_batches(batch: int) -> None:
     assert health.tokens == 60
     assert health.fvu == pytest.approx(FVU, rel=1e-5)
     assert health.cosine == pytest.approx(COSINE, rel=1e-5)
-    assert health.l0 == l0(sae.encode(x))
+    assert health.l0 == sae.encode(x).n_active.double().mean()
     assert health.dead == pytest.approx(1 - int(fired_features(sae.encode(x), D_SAE).sum()) / D_SAE)
     assert health.input_norm == pytest.approx(np.linalg.norm(X, axis=1).mean(), rel=1e-5)
 
@@ -85,7 +77,7 @@ def test_activations_that_do_not_vary_have_no_fvu_in_a_meter() -> None:
     meter = HealthMeter(10)
     meter.add(rows, torch.zeros_like(rows), active([[1]] * 1000))
 
-    assert meter.health().fvu is fvu(rows, torch.zeros_like(rows)) is None
+    assert meter.health().fvu is None
 
 
 def test_tokens_that_are_not_finite_are_counted_and_left_out() -> None:
@@ -116,21 +108,6 @@ def test_a_meter_on_a_gpu_does_not_wait_and_gives_the_same() -> None:
     here.add(x, x_hat, sae.encode(x))
 
     assert astuple(there.health()) == pytest.approx(astuple(here.health()), rel=1e-5)
-
-
-def test_a_feature_is_dead_after_a_window_of_silence_and_alive_again_when_it_fires() -> None:
-    dead = DeadFeatures(d_sae=4, window=4)
-    dead.add(active([[0, 1], [1, 9]]))
-    assert dead.share is None
-
-    dead.add(active([[1, 2], [1, 9]]))
-    assert dead.dead.tolist() == [False, False, False, True]
-    assert dead.share == 0.25
-    dead.add(active([[3, 9], [3, 9]]))
-    assert dead.dead.tolist() == [True, False, False, False]
-    dead.add(active([[0, 9]]))
-    assert dead.silent_for.tolist() == [0, 3, 3, 1]
-    assert dead.seen == 7
 
 
 def test_an_entry_of_0_does_not_count_as_firing() -> None:

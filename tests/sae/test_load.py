@@ -53,7 +53,8 @@ def test_two_formats_in_one_folder_are_told_apart_by_the_caller(tmp_path: Path) 
     with pytest.raises(NotSaid, match=r"\['saelens', 'sparsify'\]; say which with format="):
         load_autoencoder(path)
     assert load_autoencoder(path, format="sparsify").origin.format == "sparsify"
-    assert load_autoencoder(path / "sae.safetensors").origin.format == "sparsify"
+    found = load_autoencoder(path / "sae.safetensors").origin
+    assert (found.format, found.folder) == ("sparsify", str(path))
 
 
 def test_a_folder_of_dictionaries_lists_them(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ import torch
 from sonde.errors import BadRequest
 from sonde.sae.cards import CARD
 from sonde.sae.evaluate import evaluate
-from sonde.sae.feature_file import FEATURES, read_features
+from sonde.sae.feature_file import FEATURES, read_some
 from sonde.sae.load import load_autoencoder
 from sonde.sae.make import KEPT, STATE, Material, Text, make, prepare
-from sonde.sae.train import Recipe, Site
+from sonde.sae.train import Recipe, Sites
 from tests.sae.reading import tiny_reader
 
 DOCUMENTS = [
@@ -34,7 +34,7 @@ def material() -> Material:
 def folder(material: Material, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("saes")
     folders = make(
-        tiny_reader(), "tiny", material, Site("post_block", (1,)), RECIPE, out,
+        tiny_reader(), "tiny", material, Sites("post_block", (1,)), RECIPE, out,
         notes={"command": "this one"}, say=lambda _line: None, report=lambda _now: None,
     )  # fmt: skip
     assert folders == {1: out / "layer_1"}
@@ -59,7 +59,7 @@ def test_a_folder_holds_weights_features_and_a_card(folder: Path) -> None:
     assert held.origin.model == "tiny"
     assert held.origin.notes["recipe"]["k"] == 4
     assert held.origin.notes["command"] == "this one"
-    assert [each.feature for each in read_features(folder / FEATURES)] == list(range(48))
+    assert [each.feature for each in read_some(folder / FEATURES, range(48))] == list(range(48))
     assert "Sparse autoencoder of tiny, layer 1" in (folder / CARD).read_text()
     assert "a story (public domain), from the package a-package" in (folder / CARD).read_text()
     assert (folder.parent / KEPT).read_text().strip()

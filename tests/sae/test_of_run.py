@@ -48,6 +48,28 @@ def test_one_with_descriptions_beside_it_is_found_by_its_path(
     assert dictionary_of(layout, 15) == (tmp_path, None)
 
 
+def test_one_that_was_trained_again_since_is_not_taken_for_it(
+    layout: RunLayout, tmp_path: Path
+) -> None:
+    (tmp_path / FEATURES).write_bytes(b"")
+    (tmp_path / "autoencoder.json").write_text(json.dumps({"sha256": "a" * 64}))
+    read_with(layout, str(tmp_path / "autoencoder.safetensors"), "a" * 64)
+    assert dictionary_of(layout, 15) == (tmp_path, None)
+    read_with(layout, str(tmp_path / "autoencoder.safetensors"), "b" * 64)
+    found, reason = dictionary_of(layout, 15)
+    assert found is None
+    assert reason == "autoencoder.safetensors has changed since the run was read with it"
+
+
+def test_a_name_without_a_folder_is_not_looked_for_in_the_working_directory(
+    layout: RunLayout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / FEATURES).write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+    read_with(layout, "sae.safetensors", "")
+    assert dictionary_of(layout, 15)[0] is None
+
+
 def test_a_layer_without_one_and_a_run_without_a_word_of_it_say_so(
     layout: RunLayout, tmp_path: Path
 ) -> None:

@@ -6,25 +6,10 @@ import pytest
 import torch
 
 from sonde.errors import BadRequest
-from sonde.sae.activations import Relu, TopK
+from sonde.sae.activations import TopK
 from sonde.sae.autoencoder import Autoencoder
 from sonde.sae.probe import BATCH, PoorFit, probe
-
-WIDTH = 16
-
-
-def perfect(scale: float = 1.0) -> Autoencoder:
-    """Features are the dimensions, up and down: its reconstruction is scale · x."""
-    both = torch.cat([torch.eye(WIDTH), -torch.eye(WIDTH)])
-    return Autoencoder(
-        W_enc=both.T.contiguous(),
-        b_enc=torch.zeros(2 * WIDTH),
-        W_dec=scale * both,
-        b_dec=torch.zeros(WIDTH),
-        activation=Relu(),
-        hook="post_block",
-        layer=3,
-    )
+from tests.sae.reading import WIDTH, mirror
 
 
 def drawn(tokens: int = 200) -> torch.Tensor:
@@ -34,7 +19,7 @@ def drawn(tokens: int = 200) -> torch.Tensor:
 def test_a_perfect_fit_explains_everything_and_warns_of_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        health = probe(perfect(), drawn())
+        health = probe(mirror(3), drawn())
 
     assert health.fvu == pytest.approx(0, abs=1e-12)
     assert health.cosine == pytest.approx(1)
@@ -43,13 +28,13 @@ def test_a_perfect_fit_explains_everything_and_warns_of_nothing() -> None:
 
 def test_a_fit_worse_than_the_mean_warns_and_names_the_hook() -> None:
     with pytest.warns(PoorFit, match=r"FVU 4.*post_block, layer 3"):
-        health = probe(perfect(scale=-1), drawn())
+        health = probe(mirror(3, scale=-1), drawn())
 
     assert health.fvu == pytest.approx(4, rel=0.05)
 
 
 def test_dead_features_are_counted() -> None:
-    sae = perfect()
+    sae = mirror(3)
     sae.b_enc[:8] = -100
 
     assert probe(sae, drawn()).dead == 0.25
@@ -58,12 +43,12 @@ def test_dead_features_are_counted() -> None:
 def test_many_tokens_are_read_in_batches() -> None:
     x = drawn(BATCH + 100)
 
-    assert probe(perfect(), x).tokens == BATCH + 100
+    assert probe(mirror(3), x).tokens == BATCH + 100
 
 
 def test_a_transcoder_is_compared_with_its_target() -> None:
     x = drawn()
-    sae = perfect(scale=3)
+    sae = mirror(3, scale=3)
 
     assert probe(sae, x, 3 * x).fvu == pytest.approx(0, abs=1e-12)
 
@@ -75,11 +60,11 @@ def test_what_does_not_fit_is_refused(
     shape: tuple[int, int], target: tuple[int, int] | None
 ) -> None:
     with pytest.raises(BadRequest, match="expected"):
-        probe(perfect(), torch.zeros(shape), None if target is None else torch.zeros(target))
+        probe(mirror(3), torch.zeros(shape), None if target is None else torch.zeros(target))
 
 
 def test_a_topk_probe_counts_k() -> None:
-    sae = perfect()
+    sae = mirror(3)
     narrow = Autoencoder(sae.W_enc, sae.b_enc, sae.W_dec, sae.b_dec, activation=TopK(4))
 
     assert probe(narrow, drawn()).l0 == 4

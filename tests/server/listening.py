@@ -19,6 +19,7 @@ from sonde.runs.hub import Hub
 from sonde.runs.layout import RunLayout
 from sonde.server.parts import Gateway, Network
 from sonde.server.serving import running_server
+from tests.local import LOCAL
 
 STREAM = "/api/p5/sae/stream"
 
@@ -42,7 +43,7 @@ def gateway(directory: Path, **network: Any) -> Iterator[str]:
 @contextmanager
 def gateway_process(directory: Path, port: int = 0) -> Iterator[tuple[str, psutil.Process]]:
     """The same as users start it: a process of its own. -> its URL and the process"""
-    command = [sys.executable, "-m", "sonde", "serve", "--no-model", "--output-dir", str(directory)]
+    command = [sys.executable, "-m", "sonde", "serve", "--output-dir", str(directory)]
     with subprocess.Popen(
         [*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
@@ -128,7 +129,7 @@ class Page:
         return self.until(lambda page: len(page.numbers) >= count)
 
     def _listen(self) -> None:
-        with httpx.Client(base_url=self.url, timeout=None, trust_env=False) as http:
+        with httpx.Client(base_url=self.url, timeout=None, **LOCAL) as http:
             while not self._over.is_set():
                 try:
                     self._connect(http)
@@ -143,6 +144,8 @@ class Page:
             if answer.status_code != 200:
                 return
             self._socket = answer.extensions["network_stream"].get_extra_info("socket")
+            if self._over.is_set():
+                return  # it was told to end before there was a connection to lose
             self.connections += 1
             for found in parsed(_lines(answer)):
                 if isinstance(found, str):

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import httpx
 
+from tests.local import LOCAL
+
 
 @dataclass(frozen=True)
 class Serve:
@@ -46,7 +48,7 @@ def serve(model: str | Path, directory: Path, log: Path) -> Iterator[Serve]:
             said = process.stdout.readline()
             listens = re.search(r"http://\S+", said)
             assert listens, f"{said!r}\n{log.read_text()}"
-            with httpx.Client(base_url=listens[0], timeout=60, trust_env=False) as http:
+            with httpx.Client(base_url=listens[0], timeout=60, **LOCAL) as http:
                 yield Serve(process, http)
         finally:
             process.kill()

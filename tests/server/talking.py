@@ -50,13 +50,19 @@ def connection(url: str) -> Iterator[socket.socket]:
         yield connected
 
 
-def answer_on(connected: socket.socket) -> tuple[int, bytes]:
-    """The status of the answer that comes, and all of it; (0, b"") when there is none."""
+def received_on(connected: socket.socket) -> bytes:
+    """All that comes until the connection ends."""
     received = b""
     try:
         while piece := connected.recv(65536):
             received += piece
     except ConnectionResetError:
         pass
+    return received
+
+
+def answer_on(connected: socket.socket) -> tuple[int, bytes]:
+    """The status of the answer that comes, and all of it; (0, b"") when there is none."""
+    received = received_on(connected)
     status = received.split(b" ", 2)[1] if received else b"0"
     return int(status), received

@@ -17,6 +17,7 @@ from sonde.server.app import create_app
 from sonde.server.bodies import has_half_a_pair
 from sonde.server.parts import Parts
 from sonde.server.serving import running_server
+from tests.local import LOCAL
 from tests.scripted import Scripted
 from tests.server.talking import SWEEP, answer_on, client_of, connection, parts_over
 
@@ -186,12 +187,20 @@ async def test_a_text_cut_between_two_bytes_of_a_letter_is_whole_again(
     assert "not UTF-8" not in answer.text
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(url: str) -> None:
+def head(length: int, *, host: str = "localhost", more: str = "") -> bytes:
+    """The head of a request whose body is to have so many bytes."""
+    return (
+        f"POST /v1/patch_sweep HTTP/1.1\r\nHost: {host}\r\n{more}"
+        f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "LINGER_SECONDS", 0.05)
     with connection(url) as connected:
-        connected.sendall(
-            b"POST /v1/patch_sweep HTTP/1.1\r\nHost: localhost\r\n"
-            b"Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
-        )
+        connected.sendall(head(50) + b"{")
         status, answer = answer_on(connected)
     assert status == 408
     assert b"0.2 seconds" in answer
@@ -201,10 +210,7 @@ def test_whoever_sends_far_too_much_sees_why_and_is_cut_off(url: str) -> None:
     """No more of the body is read than the cap and a little."""
     sent = 0
     with connection(url) as connected:
-        connected.sendall(
-            b"POST /v1/patch_sweep HTTP/1.1\r\nHost: localhost\r\n"
-            b"Content-Type: application/json\r\nContent-Length: 1000000000\r\n\r\n"
-        )
+        connected.sendall(head(10**9))
         with suppress(ConnectionError):
             while sent < 10**9:
                 connected.sendall(b"x" * 2**16)
@@ -217,10 +223,7 @@ def test_whoever_sends_far_too_much_sees_why_and_is_cut_off(url: str) -> None:
 
 def test_a_client_that_waits_to_be_asked_is_answered_and_not_asked(url: str) -> None:
     with connection(url) as connected:
-        connected.sendall(
-            b"POST /v1/patch_sweep HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
-            b"Content-Type: application/json\r\nContent-Length: 1000000000\r\n\r\n"
-        )
+        connected.sendall(head(10**9, more="Expect: 100-continue\r\n"))
         status, answer = answer_on(connected)
     assert status == 413
     assert b"100 Continue" not in answer
@@ -228,25 +231,19 @@ def test_a_client_that_waits_to_be_asked_is_answered_and_not_asked(url: str) -> 
 
 def test_a_body_nobody_wants_ends_the_connection_and_others_stay(url: str) -> None:
     with connection(url) as connected:
-        connected.sendall(
-            b"POST /v1/patch_sweep HTTP/1.1\r\nHost: evil.example\r\n"
-            b"Content-Type: application/json\r\nContent-Length: 10\r\n\r\n0123456789"
-        )
+        connected.sendall(head(10, host="evil.example") + b"0123456789")
         status, answer = answer_on(connected)
     assert status == 403
     assert b"connection: close" in answer
-    assert httpx.get(f"{url}/health", trust_env=False).status_code == 200
+    assert httpx.get(f"{url}/health", **LOCAL).status_code == 200
 
 
 def test_a_client_that_leaves_in_the_middle_of_its_body_leaves_nothing(
     url: str, parts: Parts
 ) -> None:
     with connection(url) as connected:
-        connected.sendall(
-            b"POST /v1/patch_sweep HTTP/1.1\r\nHost: localhost\r\n"
-            b"Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
-        )
-    assert httpx.get(f"{url}/health", trust_env=False).status_code == 200
+        connected.sendall(head(50) + b"{")
+    assert httpx.get(f"{url}/health", **LOCAL).status_code == 200
     assert parts.engine.counts()["sweep"] == (0, 0)
 
 

@@ -17,6 +17,7 @@ from sonde import Model
 from sonde.backends.base import Scores
 from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.torch.rows import RowShape
+from tests.local import LOCAL
 from tests.server import crowd
 from tests.server.contract.asking import (
     PATIENCE,
@@ -74,7 +75,7 @@ def ask(server: Served, work: Callable[[httpx.AsyncClient], Awaitable[Any]]) -> 
     async def run() -> Any:
         limits = httpx.Limits(max_connections=None)
         async with httpx.AsyncClient(
-            base_url=server.url, timeout=600, limits=limits, trust_env=False
+            base_url=server.url, timeout=600, limits=limits, **LOCAL
         ) as http:
             return await work(http)
 

@@ -1,6 +1,7 @@
 """The OpenAPI document: complete, stable, and true about errors. (`test_schemathesis` tries it.)"""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import httpx
 import pytest
 
 from sonde import __version__
+from sonde.runs.hub import Hub
+from sonde.runs.layout import RunLayout
 from sonde.server.app import create_app
 from tests.scripted import Scripted
 from tests.server.talking import client_of, parts_over
@@ -44,7 +47,7 @@ OPERATIONS = {
 
 def made(directory: Path, **network: Any) -> Json:
     with parts_over(Scripted(), directory, **network) as parts:
-        return create_app(parts).openapi()
+        return create_app(replace(parts, runs=Hub(RunLayout(directory)))).openapi()
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +140,7 @@ def test_the_key_is_asked_for_where_there_is_one(document: Json, tmp_path: Path)
 @pytest.mark.anyio
 async def test_it_is_served(document: Json, tmp_path: Path) -> None:
     with parts_over(Scripted(), tmp_path) as parts:
-        async with client_of(create_app(parts)) as http:
+        app = create_app(replace(parts, runs=Hub(RunLayout(tmp_path))))
+        async with client_of(app) as http:
             answer: httpx.Response = await http.get("/openapi.json")
     assert answer.json() == document

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from sonde.errors import BadRequest, DataDirectoryInUse, EngineLost
+from sonde.schema import ModelDescription
 from sonde.server import serving
 from sonde.server.serving import (
     Server,
@@ -21,6 +22,7 @@ from sonde.server.serving import (
     url_of,
 )
 from sonde.store.sweeps import SweepStore
+from tests.local import LOCAL
 from tests.scripted import Scripted
 from tests.server.talking import SWEEP, parts_over
 
@@ -28,14 +30,14 @@ from tests.server.talking import SWEEP, parts_over
 def test_it_serves_and_leaves_no_thread_no_port_and_no_lock(tmp_path: Path) -> None:
     before = threading.active_count()
     with running_server(assemble(Scripted(), tmp_path)) as url:
-        assert httpx.get(f"{url}/health", trust_env=False).status_code == 200
-        answer = httpx.post(f"{url}/v1/patch_sweep", json=SWEEP, trust_env=False)
+        assert httpx.get(f"{url}/health", **LOCAL).status_code == 200
+        answer = httpx.post(f"{url}/v1/patch_sweep", json=SWEEP, **LOCAL)
         assert answer.status_code == 200
         with pytest.raises(DataDirectoryInUse):
             SweepStore(tmp_path)
     assert threading.active_count() == before
     with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{url}/health", trust_env=False)
+        httpx.get(f"{url}/health", **LOCAL)
     store = SweepStore(tmp_path)
     assert [entry.state for entry in store.page(before=None, limit=9).sweeps] == ["finished"]
     store.close()
@@ -58,7 +60,7 @@ def test_a_stream_that_is_stopped_ends_with_a_word(
 
     def follow(url: str) -> None:
         body = SWEEP | {"stream": True, "layers": [0, 1, 2, 3] * 20}
-        with httpx.stream("POST", f"{url}/v1/patch_sweep", json=body, trust_env=False) as answer:
+        with httpx.stream("POST", f"{url}/v1/patch_sweep", json=body, **LOCAL) as answer:
             lines.extend(answer.iter_lines())
 
     with running_server(assemble(backend, tmp_path)) as url:
@@ -147,13 +149,38 @@ def test_a_server_whose_engine_is_lost_says_so_and_then_ends_by_itself(
     server = Server(parts)
     thread = threading.Thread(target=server.run, args=([held],), daemon=True)
     thread.start()
-    with httpx.Client(base_url=url_of(held), trust_env=False) as http:
+    with httpx.Client(base_url=url_of(held), **LOCAL) as http:
         answer = http.post("/v1/patch_sweep", json=SWEEP)
         assert (answer.status_code, http.get("/health").status_code) == (503, 503)
         assert "a worker ended" in answer.json()["error"]
     thread.join(20)
     assert not thread.is_alive()
     assert isinstance(server.lost, EngineLost)
+    held.close()
+
+
+def test_an_engine_that_dies_while_nobody_asks_anything_ends_the_server_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Mortal(Scripted):
+        dead = False
+
+        def describe(self) -> ModelDescription:
+            if self.dead:
+                raise EngineLost("a worker ended")
+            return super().describe()
+
+    monkeypatch.setattr(serving, "UNHEALTHY_SECONDS", 0.1)
+    backend = Mortal()
+    server = Server(assemble(backend, tmp_path))
+    held = bind("127.0.0.1", 0)
+    listen(held)
+    thread = threading.Thread(target=server.run, args=([held],), daemon=True)
+    thread.start()
+    backend.dead = True
+    thread.join(20)
+    assert not thread.is_alive()
+    assert "a worker ended" in str(server.lost)
     held.close()
 
 

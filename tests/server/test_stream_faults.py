@@ -15,13 +15,10 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from sonde.runs import hub
+from tests.local import LOCAL
 from tests.runs.trainer import Trainer
 from tests.server.listening import STREAM, Page, gateway
-
-
-@pytest.fixture
-def trainer(tmp_path: Path) -> Trainer:
-    return Trainer(tmp_path / "run")
 
 
 @pytest.fixture
@@ -30,6 +27,13 @@ def url(trainer: Trainer) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is noticed by the clock, beats that are due and clients that left, is noticed soon."""
+    monkeypatch.setattr(hub, "WATCH_SECONDS", 0.05)
+
+
+@pytest.mark.usefixtures("soon")
 def test_s1_half_a_line_waits_and_hearts_beat_meanwhile(trainer: Trainer, url: str) -> None:
     trainer.write(1)
     with Page(url) as page:
@@ -120,7 +124,7 @@ def test_s8_bad_lines_among_good(trainer: Trainer, url: str) -> None:
     trainer.write(1)
     with Page(url) as page:
         page.has(2)
-        health = httpx.get(f"{url}/api/p5/health", trust_env=False).json()
+        health = httpx.get(f"{url}/api/p5/health", **LOCAL).json()
     assert page.numbers == [0, 1]
     assert len(page.comments) == len(bad)
     assert f"byte {offset} " in page.comments[0]
@@ -181,8 +185,8 @@ def test_a_run_of_the_reference_is_served_as_far_as_its_files_allow(tmp_path: Pa
             page.has(30)
             trainer.write(5)
             page.has(35)
-        rows = httpx.get(f"{url}/api/p5/runs", trust_env=False).json()
-        runs = httpx.get(f"{url}/api/runs", trust_env=False).json()
+        rows = httpx.get(f"{url}/api/p5/runs", **LOCAL).json()
+        runs = httpx.get(f"{url}/api/runs", **LOCAL).json()
     assert page.numbers == list(range(35))
     assert [row["n_sae_records"] for row in rows["rows"]] == [0, 0]
     assert runs["runs"][0]["missing"] == [
@@ -204,6 +208,7 @@ def asking(url: str, path: str = STREAM, buffer: int | None = None) -> socket.so
     return connected
 
 
+@pytest.mark.usefixtures("soon")
 def test_listeners_leave_nothing_behind(trainer: Trainer, url: str) -> None:
     trainer.write(1)
     with Page(url) as page:
@@ -220,5 +225,5 @@ def test_listeners_leave_nothing_behind(trainer: Trainer, url: str) -> None:
 
 
 def listeners(url: str) -> int:
-    found: int = httpx.get(f"{url}/api/p5/health", trust_env=False).json()["listeners"]
+    found: int = httpx.get(f"{url}/api/p5/health", **LOCAL).json()["listeners"]
     return found

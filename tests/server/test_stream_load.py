@@ -16,16 +16,12 @@ import pytest
 from benchmarks.stream import health_times
 
 from sonde.runs.hub import LEAVE_SECONDS
+from tests.local import LOCAL
 from tests.runs.trainer import Trainer
 from tests.server.listening import STREAM, Page, gateway_process
 from tests.server.test_stream_faults import asking
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def trainer(tmp_path: Path) -> Trainer:
-    return Trainer(tmp_path / "run")
 
 
 def received(connected: socket.socket, count: int, seconds: float = 120) -> int:
@@ -93,7 +89,7 @@ def test_a_thousand_listeners_all_get_everything(trainer: Trainer) -> None:
             trainer.rotate(step)
         for connected in crowd:
             assert received(connected, 500) == 500
-        health = httpx.get(f"{url}/api/p5/health", trust_env=False, timeout=60).json()
+        health = httpx.get(f"{url}/api/p5/health", timeout=60, **LOCAL).json()
         assert health["listeners"] == 1000
         assert process.memory_info().rss < 400 * 2**20
 

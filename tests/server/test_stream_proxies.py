@@ -22,6 +22,7 @@ from sonde.runs.hub import Hub
 from sonde.runs.layout import RunLayout
 from sonde.server.parts import Gateway
 from sonde.server.serving import Server
+from tests.local import LOCAL
 from tests.runs.trainer import Trainer
 from tests.server.listening import STREAM, Page, gateway
 from tests.server.test_stream_load import free_port
@@ -68,11 +69,6 @@ def nginx(folder: Path, upstream: str) -> Iterator[str]:
             process.terminate()
 
 
-@pytest.fixture
-def trainer(tmp_path: Path) -> Trainer:
-    return Trainer(tmp_path / "run")
-
-
 @pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
 def test_s16_records_arrive_singly_through_a_proxy_that_compresses(
     trainer: Trainer, tmp_path: Path
@@ -80,7 +76,7 @@ def test_s16_records_arrive_singly_through_a_proxy_that_compresses(
     trainer.write(1)
     with gateway(trainer.layout.directory) as upstream, nginx(tmp_path, upstream) as url:
         request = httpx.Request("GET", f"{url}{STREAM}", headers={"Accept-Encoding": "gzip"})
-        with httpx.Client(trust_env=False, timeout=20) as http:
+        with httpx.Client(timeout=20, **LOCAL) as http:
             answer = http.send(request, stream=True)
             assert answer.headers["content-encoding"] == "gzip"
             unpacked, text, raw = zlib.decompressobj(31), b"", answer.iter_raw()
@@ -101,7 +97,7 @@ def test_s16_after_the_gateway_was_away_a_page_that_asks_again_goes_on_where_it_
     with nginx(tmp_path, f"http://127.0.0.1:{port}") as url, Page(url) as page:
         with served(trainer.layout.directory, port):
             page.has(5)
-        assert httpx.get(f"{url}/health", trust_env=False).status_code == 502
+        assert httpx.get(f"{url}/health", **LOCAL).status_code == 502
         trainer.write(5)
         trainer.rotate(50)
         trainer.write(5)

@@ -14,6 +14,7 @@ from sonde.backends.torch.loading.fingerprint import fingerprint
 from sonde.backends.torch.loading.loaded import Loaded
 from sonde.server.parts import Network, Parts
 from sonde.server.serving import assemble, running_server
+from tests.local import LOCAL
 from tests.tiny_model import tiny_llama, tiny_tokenizer
 
 LAYERS, WIDTH = 3, 16
@@ -50,6 +51,6 @@ def served(backend: Backend, directory: Path, **network: Any) -> Iterator[Served
     parts = assemble(backend, directory, network=Network(**network))
     with (
         running_server(parts) as url,
-        httpx.Client(base_url=url, timeout=60, trust_env=False) as http,
+        httpx.Client(base_url=url, timeout=60, **LOCAL) as http,
     ):
         yield Served(url, http, parts)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 from sonde.sae.autoencoder import Origin
@@ -31,8 +32,11 @@ def test_a_run_says_what_it_is() -> None:
 
 def test_dictionaries_are_named_by_file_and_hash() -> None:
     sae = tiny_sae(0)
-    filed = type(sae)(**{**sae.__dict__, "origin": Origin(file="a.safetensors", sha256="ff")})
-    assert [each.sha256 for each in dictionaries({0: sae, 3: filed})] == ["", "ff"]
+    origin = Origin(file="a.safetensors", folder="/saes/3", sha256="ff")
+    filed = replace(sae, origin=origin)
+    memory, file = dictionaries({0: sae, 3: filed})
+    assert (memory.path, memory.sha256) == ("memory", "")
+    assert (file.path, file.sha256) == ("/saes/3/a.safetensors", "ff")
 
 
 def test_versions_are_those_installed() -> None:

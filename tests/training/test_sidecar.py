@@ -210,16 +210,20 @@ def test_any_trainer_is_recorded_and_its_rows_have_no_reward(tmp_path: Path) -> 
     assert not (tmp_path / "grpo_metrics.jsonl").exists()
 
 
-def test_a_grpo_trainer_without_attach_is_told_so(tmp_path: Path) -> None:
+def trainer_of(output_dir: Path, *callbacks: TrainerCallback) -> GRPOTrainer:
     model, tokenizer = tiny_run.policy()
-    trainer = GRPOTrainer(
+    return GRPOTrainer(
         model,
         reward_funcs=Rewards(),
-        args=tiny_run.config(tmp_path),
+        args=tiny_run.config(output_dir),
         train_dataset=tiny_run.prompts(),
         processing_class=tokenizer,
-        callbacks=[SidecarCallback(tiny_run.saes())],
+        callbacks=list(callbacks),
     )
+
+
+def test_a_grpo_trainer_without_attach_is_told_so(tmp_path: Path) -> None:
+    trainer = trainer_of(tmp_path, SidecarCallback(tiny_run.saes()))
     with pytest.raises(BadTrainer, match=r"sidecar\.attach\(trainer\)"):
         trainer.train()
 
@@ -234,14 +238,7 @@ def test_what_cannot_be_recorded_is_refused() -> None:
 
 
 def test_a_dictionary_for_a_layer_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    model, tokenizer = tiny_run.policy()
-    trainer = GRPOTrainer(
-        model,
-        reward_funcs=Rewards(),
-        args=tiny_run.config(tmp_path),
-        train_dataset=tiny_run.prompts(),
-        processing_class=tokenizer,
-    )
+    trainer = trainer_of(tmp_path)
     SidecarCallback({7: tiny_run.tiny_sae(0)}).attach(trainer)
     with pytest.raises(LayerOutOfRange, match="layer 7"):
         trainer.train()

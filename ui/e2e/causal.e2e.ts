@@ -1,8 +1,9 @@
 /** Causal in a real browser, against the real server on the real model. */
 
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { fixed } from "../src/widgets/numbers";
@@ -78,6 +79,12 @@ describe("a sweep that is started in the page", () => {
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByText("This sweep was stopped").waitFor();
     expect((await recordOf(server.url, id)).state).toBe("cancelled");
+    const baseline = await page.locator(".legend").innerText();
+    expect(baseline).toContain("baseline");
+    await page.getByLabel(/^Corrupt/).fill("When Mary and John went to the store, nobody gave a drink to");
+    await page.waitForURL(/nobody/);
+    await page.getByText(/Unpatched log-probability/).waitFor();
+    expect(await page.locator(".legend").innerText(), "what is prepared next colours nothing").toBe(baseline);
   });
 
   it("says what is wrong with it before it starts", async () => {
@@ -177,9 +184,8 @@ describe("what is around it", () => {
     await page.getByRole("button", { name: "Python" }).click();
     const python = await page.getByLabel("Python that repeats this sweep").innerText();
     const folder = temporaryDirectory();
-    const said = execFileSync(PYTHON, ["-c", python], {
+    const { stdout: said } = await promisify(execFile)(PYTHON, ["-c", python], {
       cwd: folder,
-      encoding: "utf8",
       env: { ...process.env, PYTHONPATH: resolve(import.meta.dirname, "../../src") },
     });
     const largest = (await recordOf(server.url, id)).summary?.argmax?.value ?? 0;

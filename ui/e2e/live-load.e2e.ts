@@ -45,28 +45,35 @@ function said(name: string, found: readonly number[]): string {
 }
 
 async function heap(page: Page): Promise<number> {
-  return page.evaluate(() => (performance as unknown as { memory: { usedJSHeapSize: number } }).memory.usedJSHeapSize / 2 ** 20);
+  return page.evaluate(
+    () => (performance as unknown as { memory: { usedJSHeapSize: number } }).memory.usedJSHeapSize / 2 ** 20,
+  );
 }
 
 describe.skipIf(process.env.SONDE_LOAD === undefined)("a million records", () => {
   it("pass by without holding up the page", async () => {
     const dataDirectory = temporaryDirectory();
-    const [server, browser] = await Promise.all([
-      Serving.start({ dataDirectory, model: false }),
-      openBrowser(),
-    ]);
+    const [server, browser] = await Promise.all([Serving.start({ dataDirectory, model: false }), openBrowser()]);
     try {
       const { page } = await openPage(browser);
       process.stdout.write(said("empty page", await frames(page, 5)));
       await page.goto(`${server.url}/live`);
-      const words = ["-m", "tests.runs.rehearsal", join(dataDirectory, "runs", "flood"), "--steps", `${STEPS}`, "--flood", `${PER_SECOND}`];
+      const words = [
+        "-m",
+        "tests.runs.rehearsal",
+        join(dataDirectory, "runs", "flood"),
+        "--steps",
+        `${STEPS}`,
+        "--flood",
+        `${PER_SECOND}`,
+      ];
       const trainer = spawn(PYTHON, words, { cwd: ROOT, stdio: "inherit" });
       const over = once(trainer, "exit");
-      await page.getByText(/^[1-9]\d\d,\d\d\d records streamed$/).waitFor();
+      await page.getByText(/^[1-9]\d\d,\d\d\d records streamed/).waitFor();
       const before = await heap(page);
       process.stdout.write(said("streaming", await frames(page, 20)));
       await over;
-      await page.getByText(/^1,0\d\d,\d\d\d records streamed$/).waitFor();
+      await page.getByText(/^1,0\d\d,\d\d\d records streamed/).waitFor();
       const after = await heap(page);
       process.stdout.write(`heap ${before.toFixed(0)} MiB, then ${after.toFixed(0)} MiB\n`);
       expect(after).toBeLessThan(before + 32);

@@ -27,7 +27,7 @@ describe.skipIf(FOLDER === undefined || RUN === undefined)("pictures", () => {
         const { page } = await openPage(browser, options);
         await page.goto(`${server.url}/live/grpo?layer=15`);
         await page.getByRole("region", { name: "Vocabulary, table" }).getByRole("button").first().waitFor();
-        await page.getByText(/^[1-9][\d,]* records streamed$/).waitFor();
+        await page.getByText(/^[1-9][\d,]* records streamed/).waitFor();
         await expect.poll(() => page.locator(".reading").count()).toBe(0);
         await page.screenshot({ path: place(name) });
       }
@@ -37,6 +37,7 @@ describe.skipIf(FOLDER === undefined || RUN === undefined)("pictures", () => {
       await page.getByRole("heading", { name: "Most active on" }).waitFor();
       await page.getByRole("region", { name: "Generations, table" }).getByRole("button").first().click();
       await page.getByText("Click a token").waitFor();
+      await page.getByLabel("Command that tests the feature").waitFor();
       await page.getByRole("heading", { name: "What the stream said" }).scrollIntoViewIfNeeded();
       await page.screenshot({ path: place("live-generation") });
     } finally {

@@ -101,12 +101,16 @@ describe("a run that is being written", () => {
     await page.getByLabel(/^Layers over steps/).focus();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Layer 15: its strongest features" }).waitFor();
-    await page.getByRole("button", { name: "15.101" }).click();
+    await page.getByRole("button", { name: "15:101" }).click();
     await page.getByRole("heading", { name: "Feature 101 of layer 15" }).waitFor();
     await page.getByText("Most active on").waitFor();
     await page.getByRole("button", { name: "45-7" }).click();
     await page.getByRole("heading", { name: "Generation 45-7" }).waitFor();
     await page.getByText("tokens were recorded").waitFor();
+    const command = page.getByLabel("Command that tests the feature");
+    await expect
+      .poll(() => command.textContent())
+      .toMatch(/second --generation 45-7 .*--layer 15 --features 101 --save/);
     await page.reload();
     await page.getByRole("heading", { name: "Feature 101 of layer 15" }).waitFor();
     await page.getByRole("heading", { name: "Layer 15: its strongest features" }).waitFor();
@@ -133,7 +137,7 @@ describe("a run that is being written", () => {
     await page.getByRole("application", { name: /^Layers over steps/ }).focus();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Layer 15: its strongest features" }).waitFor();
-    await page.getByRole("button", { name: "15.101" }).click();
+    await page.getByRole("button", { name: "15:101" }).click();
     await page.getByRole("heading", { name: "Most active on" }).waitFor();
     await page.getByRole("button", { name: "45-7" }).click();
     await page.getByRole("heading", { name: "Generation 45-7" }).waitFor();
@@ -141,6 +145,15 @@ describe("a run that is being written", () => {
     await page.reload();
     await page.getByRole("heading", { name: "Generation 45-7" }).waitFor();
     expect(await seriousViolations(page)).toEqual([]);
+    expect(faults.filter(unexpected)).toEqual([]);
+  });
+
+  it("is told from one that is not there, whatever the address says", async () => {
+    const { page, faults } = await openPage(browser);
+    await page.goto(`${server.url}/live/%E0%A4%A`);
+    await page.getByText("There is no run %E0%A4%A").waitFor();
+    await page.getByRole("link", { name: "second" }).click();
+    await page.getByRole("heading", { name: "Live second" }).waitFor();
     expect(faults.filter(unexpected)).toEqual([]);
   });
 
@@ -195,6 +208,29 @@ describe("a run that is being written", () => {
 });
 
 describe("a gateway that is killed and started again", () => {
+  it("leaves every page open to those who have one", async () => {
+    const server = await Serving.start({ model: false });
+    const { page } = await openPage(browser);
+    await page.goto(server.url);
+    const fetched = () =>
+      page.evaluate(() =>
+        performance
+          .getEntriesByType("resource")
+          .map(({ name }) => name)
+          .join(),
+      );
+    for (const name of ["RunsPage", "LivePage", "CausalPage"])
+      await expect.poll(fetched, { timeout: 30_000 }).toContain(name);
+    await page.getByText("connected", { exact: true }).waitFor();
+    await server.kill();
+    await page.getByText("disconnected, trying again").waitFor();
+    for (const name of ["Runs", "Live", "Causal"]) {
+      await page.getByRole("navigation").getByRole("link", { name }).click();
+      await page.getByRole("heading", { name, exact: true }).waitFor();
+      await page.getByText("The server does not answer").first().waitFor();
+    }
+  });
+
   it("is missed, found again, and every record is counted once", async () => {
     const place = { port: await freePort(), dataDirectory: temporaryDirectory(), model: false };
     const run = join(place.dataDirectory, "runs", "only");

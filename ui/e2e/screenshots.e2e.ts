@@ -24,7 +24,7 @@ describe.skipIf(FOLDER === undefined)("pictures", () => {
   it("of a sweep, light and dark, wide and narrow", async () => {
     const { page } = await openPage(browser, { height: 1050 });
     await page.goto(`${server.url}/causal`);
-    await page.getByText(/cells \(.*about/).waitFor();
+    await page.getByText(/cells.*about/).waitFor();
     await page.screenshot({ path: place("causal-start") });
     await page.getByRole("button", { name: "Start sweep" }).click();
     await page.getByText("bit for bit").waitFor();

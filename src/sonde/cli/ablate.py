@@ -8,16 +8,18 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from sonde.cli import parse
 from sonde.cli.finding import analysed, find, hub_of, placed, read_all
 from sonde.cli.loading import load_model, torch_backend
+from sonde.cli.options import as_json, number
 from sonde.cli.progress import Progress, progress
+from sonde.cli.terminal import terminal_pen
 from sonde.errors import BadRequest
 from sonde.results import files
 from sonde.sae import shipped
@@ -62,20 +64,27 @@ class Asked:
 @click.command("ablate", epilog=EXAMPLES, short_help="Remove features, and see what they did.")
 @click.argument("run", required=False)
 @placed
-@click.option("--generation", metavar="ID", help="Without it, a passed one with a high reward.")
-@click.option("--token", type=click.IntRange(0), metavar="N", help="A recorded token of it.")
+@click.option(
+    "--generation", metavar="ID", help="Which one. Without it, a passed one with a high reward."
+)
+@number(
+    "--token", "A recorded token of it. Without it, the one that hung most in the balance.", least=0
+)
 @click.option("--prompt", metavar="TEXT", help="A prompt of your own, instead of a run.")
 @click.option("--answer", metavar="TEXT", help="The token that is graded: --answer ' Paris'.")
-@click.option("--layer", type=click.IntRange(0), metavar="N", help="Without it, the last watched.")
-@click.option("--features", metavar="NUMBERS", help="748,3844; else the strongest there.")
+@number("--layer", "Whose features. Without it, the last layer that was watched.", least=0)
+@click.option("--features", metavar="NUMBERS", help="748,3844. Without it, the strongest there.")
 @click.option(
     "--sae", metavar="PATH", help="An autoencoder, instead of the run's or a shipped one."
 )
 @click.option(
-    "--model", "name", metavar="NAME", help="Without it, the run's checkpoint, or smollm2."
+    "--model",
+    "name",
+    metavar="NAME",
+    help="A model as in `sonde sweep`. Without it, the run's checkpoint, or smollm2.",
 )
 @click.option("--save", metavar="FILE", help="Write a page (.html) or everything (.json).")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@as_json
 def command(
     run: str | None,
     output_dir: Path | None,
@@ -137,11 +146,9 @@ def remove(asked: Asked) -> tuple[Ablation, dict[int, Feature]]:
 def drawn(found: Ablation, cards: dict[int, Feature], title: str) -> str:
     """The answer for this terminal."""
     from sonde.results.ablation import render_ablation
-    from sonde.results.pen import Pen, wants_color
 
-    pen = Pen(wants_color(sys.stdout))
     width = shutil.get_terminal_size().columns
-    return render_ablation(found, cards, pen=pen, width=width, title=title)
+    return render_ablation(found, cards, pen=terminal_pen(), width=width, title=title)
 
 
 def _check(
@@ -161,10 +168,8 @@ def _check(
 def _numbers(features: str | None) -> tuple[int, ...] | None:
     if features is None:
         return None
-    try:
-        return tuple(dict.fromkeys(int(each) for each in features.split(",")))
-    except ValueError:
-        raise BadRequest(f"--features {features!r}: numbers with commas, as in 748,3844") from None
+    form = "write numbers with commas between, such as 748,3844"
+    return tuple(dict.fromkeys(parse.numbers("--features", features, form)))
 
 
 def _about_prompt(
@@ -239,7 +244,10 @@ def choose(
     with analysed(layout) as (analysis, connection):
         known = read_all(analysis, shown)
         if not known.layers:
-            raise BadRequest(f"no features were recorded in {os.fspath(layout.directory)}")
+            raise BadRequest(
+                f"no features were recorded in {os.fspath(layout.directory)}; train with "
+                "dictionaries (--sae-attach auto), or ask about a prompt with --prompt"
+            )
         at = layer if layer is not None else known.layers[-1]
         page = generation_page(known, passed=True, limit=LOOKED_AT, text=False)
         names = [generation] if generation is not None else _best_first(page)[:TRIED]

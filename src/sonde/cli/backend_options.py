@@ -13,6 +13,7 @@ import click
 
 from sonde.backends.vllm.installed import check_installed
 from sonde.cli import parse
+from sonde.cli.options import Decorator, number
 from sonde.errors import BadRequest
 
 BACKENDS = ("torch", "vllm")
@@ -24,25 +25,16 @@ ONLY_TORCH = {"device": "--device", "memory_budget": "--memory-budget",
 
 def choosing(command: Callable[..., None]) -> Callable[..., None]:
     """The options on which engine computes."""
-    options = [
+    options: list[Decorator] = [
         click.option(
             "--backend",
             type=click.Choice(BACKENDS),
             default="torch",
-            help="torch runs in this process; vllm spreads large models over GPUs and machines.",
+            help="torch runs in this process; vllm spreads large models over GPUs and machines. "
+            "Without it, torch.",
         ),
-        click.option(
-            "--tensor-parallel-size",
-            type=click.IntRange(1),
-            metavar="NUMBER",
-            help="With vllm: split each layer over so many workers.",
-        ),
-        click.option(
-            "--pipeline-parallel-size",
-            type=click.IntRange(1),
-            metavar="NUMBER",
-            help="With vllm: split the layers into so many stages.",
-        ),
+        number("--tensor-parallel-size", "With vllm: split each layer over so many workers."),
+        number("--pipeline-parallel-size", "With vllm: split the layers into so many stages."),
         click.option(
             "--engine-option",
             multiple=True,

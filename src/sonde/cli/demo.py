@@ -12,7 +12,6 @@ Everything said about a result is read from that result: on another model the to
 story, or none.
 """
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import get_terminal_size
@@ -25,8 +24,10 @@ from sonde.cli import ablate, demo_run, runs
 from sonde.cli import demo_index as index
 from sonde.cli.demo_index import Entry
 from sonde.cli.loading import load_model
+from sonde.cli.options import number
 from sonde.cli.progress import progress
 from sonde.cli.sweep import show
+from sonde.cli.terminal import terminal_pen
 from sonde.errors import BadRequest
 from sonde.model import Model
 from sonde.prompts import PromptPair, prompt_pair
@@ -65,13 +66,7 @@ NEXT: Final = (
     metavar="NAME",
     help="A model as in `sonde sweep`. Without it, smollm2.",
 )
-@click.option(
-    "--steps",
-    type=click.IntRange(0),
-    default=STEPS,
-    metavar="NUMBER",
-    help=f"How long to train; 0 leaves training out. Without it, {STEPS}.",
-)
+@number("--steps", "How long to train; 0 leaves training out.", least=0, default=STEPS)
 def command(out: str, name: str, steps: int) -> None:
     """Sweep a fact, train and watch, test a feature on the checkpoint, and keep the pictures."""
     folder = _folder(out)
@@ -225,10 +220,8 @@ def trust(result: Sweep) -> Iterator[str]:
 
 
 def _title(text: str) -> None:
-    from sonde.results.pen import Pen, wants_color
-
-    pen = Pen(color := wants_color(sys.stdout))
-    click.echo(f"\n{pen.bold(text)}\n{pen.dim('─' * len(text))}", color=color)
+    pen = terminal_pen()
+    click.echo(f"\n{pen.bold(text)}\n{pen.dim('─' * len(text))}", color=pen.color)
 
 
 def _say(text: str) -> None:

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from sonde.cli.finding import configured
+from sonde.cli.options import as_json
+
 if TYPE_CHECKING:
     from sonde.cli.installation import Finding
 
@@ -23,13 +26,8 @@ WIDTH: Final = 100
 
 
 @click.command("doctor", short_help="Check this machine, and say what to do.")
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A HOCON file. Without it, $AEGIR_CONFIG, or aegir.conf where that is here.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@configured
+@as_json
 def command(config: Path | None, as_json: bool) -> None:
     """Check versions, model, autoencoders, directories, disk and port. Changes nothing.
 

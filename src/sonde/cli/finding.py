@@ -25,21 +25,24 @@ if TYPE_CHECKING:
 READ_SECONDS = 0.5
 
 
+configured = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A HOCON file. Without it, $AEGIR_CONFIG, or aegir.conf where that is here.",
+)
+"""The option that says where settings are."""
+
+
 def placed(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say where runs are."""
-    command = click.option(
-        "--config",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="A HOCON file. Without it, $AEGIR_CONFIG, or aegir.conf where that is here.",
-    )(command)
     return click.option(
         "--output-dir",
         type=click.Path(path_type=Path),
         metavar="DIRECTORY",
         help="Where trainers write runs. Without it, $AEGIR_P5_OUTPUT_DIR, or what the "
         "configuration says.",
-    )(command)
+    )(configured(command))
 
 
 def hub_of(output_dir: Path | None, config: Path | None) -> Hub:
@@ -59,10 +62,7 @@ def find(hub: Hub, run: str | None) -> RunLayout:
 
     if run is None:
         if not hub.layouts():
-            raise BadRequest(
-                f"there are no runs in {hub.layout.directory}; name another directory with "
-                "--output-dir or AEGIR_P5_OUTPUT_DIR"
-            )
+            raise BadRequest(no_runs(hub))
         return hub.layout_of(None)
     if "/" in run or run in (".", ".."):
         there = replace(hub.layout, directory=Path(run).expanduser().resolve())
@@ -73,6 +73,14 @@ def find(hub: Hub, run: str | None) -> RunLayout:
         return hub.layout_of(run)
     except UnknownRun:
         raise UnknownRun(run, "sonde runs list") from None
+
+
+def no_runs(hub: Hub) -> str:
+    """What to say where there is nothing to find."""
+    return (
+        f"there are no runs in {hub.layout.directory}; name another directory with --output-dir "
+        "or AEGIR_P5_OUTPUT_DIR"
+    )
 
 
 @contextmanager

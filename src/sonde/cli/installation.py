@@ -20,6 +20,7 @@ from sonde.errors import UnknownModel
 from sonde.results.numbers import count
 from sonde.sae import shipped
 from sonde.sae.files.digest import sha256
+from sonde.schema.autoencoder import CONFIG
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -146,9 +147,9 @@ def autoencoders(folders: Mapping[int, Path] | None = None) -> Iterator[Finding]
 def _damage(folder: Path) -> str | None:
     """What is wrong with an autoencoder's files, or None."""
     try:
-        config = json.loads((folder / "autoencoder.json").read_text())
+        config = json.loads((folder / CONFIG).read_text())
         if sha256(folder / config["weights"]) != config["sha256"]:
-            return f"{config['weights']} is not the file that its autoencoder.json describes"
+            return f"{config['weights']} is not the file that its {CONFIG} describes"
     except (OSError, ValueError, KeyError) as error:
         return f"{type(error).__name__}: {error}"
     return None

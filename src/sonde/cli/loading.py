@@ -28,6 +28,22 @@ def placing(command: Callable[..., None]) -> Callable[..., None]:
     return dtype(device(command))
 
 
+def compiling(command: Callable[..., None]) -> Callable[..., None]:
+    """The options on how a GPU computes."""
+    compiled = click.option(
+        "--compile",
+        "compile_layers",
+        is_flag=True,
+        help="Compile the layers: for large models on GPUs.",
+    )
+    fixed = click.option(
+        "--fixed-rows",
+        is_flag=True,
+        help="Same bits in any company on a GPU too, at half the speed.",
+    )
+    return compiled(fixed(command))
+
+
 def load_model(name: str, progress: Progress, **options: Any) -> Model:
     """The model `name`; `options` are those of `sonde.load`."""
     try:

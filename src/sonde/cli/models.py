@@ -9,6 +9,7 @@ import click
 from sonde.backends.torch.loading.aliases import ALIASES, Alias, alias_file
 from sonde.backends.torch.loading.model_cache import place
 from sonde.cli.loading import load_model, placing
+from sonde.cli.options import as_json
 from sonde.cli.progress import progress
 from sonde.errors import UnknownModel
 from sonde.schema import ModelDescription
@@ -24,7 +25,7 @@ OTHER_NAMES = (
 @click.command("models", short_help="List models, or say what one supports.")
 @click.argument("name", required=False)
 @placing
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@as_json
 def command(name: str | None, *, dtype: str | None, device: str | None, as_json: bool) -> None:
     """List the models that have a short name here; with NAME, load it and say what it supports."""
     if name is None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import PurePath
 from textwrap import wrap
 
 from sonde.cli.curve import curve
 from sonde.results.numbers import MISSING, count, fixed, number, size
 from sonde.results.tokens import fit, pad, visible
+from sonde.runs.reader import model_name
 from sonde.schema.analytics import (
     Coefficient,
     Correlation,
@@ -38,11 +38,6 @@ def run_table(rows: Sequence[RunRow], width: int) -> Iterator[str]:
     for line in shown:
         texts = (pad(cell, wide) for cell, wide in zip(line, widths, strict=True))
         yield fit("  ".join(texts).rstrip(), width)
-
-
-def model_name(model: str | None) -> str:
-    """A model's name; of one in a directory the directory's."""
-    return PurePath(model).name if model and model.startswith("/") else model or ""
 
 
 def run_page(
@@ -101,7 +96,7 @@ def _facts(
 ) -> Iterator[tuple[str, str]]:
     yield "run", overview.run
     if info is not None:
-        yield "model", info.model
+        yield "model", model_name(info.model)
         yield "status", f"{info.status}, begun {when(info.started)}"
     coverage = overview.coverage
     layers = ", ".join(str(layer.layer) for layer in overview.layers)
@@ -114,7 +109,10 @@ def _facts(
         f"{size(coverage.bytes_read)}",
     )
     if coverage.withheld:
-        yield "", f"{count(coverage.withheld, 'line')} withheld: not valid, or no record"
+        yield (
+            "",
+            f"{count(coverage.withheld, 'line')} withheld: not valid, or out of place",
+        )
     for layer in overview.layers:
         yield "", f"layer {layer.layer}: {count(layer.features, 'different feature')}"
     yield (

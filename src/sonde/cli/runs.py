@@ -1,4 +1,7 @@
-"""`sonde runs`: which runs there are, what is in one, and one to take along."""
+"""`sonde runs`: which runs there are, what is in one, and one to take along.
+
+From the files alone: no server, no model, no torch. It says what the server's routes answer.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sonde.cli.finding import analysed, find, hub_of, placed, read_all
+from sonde.cli.finding import analysed, find, hub_of, no_runs, placed, read_all
+from sonde.cli.options import as_json, number
 from sonde.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -38,42 +42,28 @@ def command() -> None:
 
 @command.command("list")
 @placed
-@click.option("--json", "as_json", is_flag=True, help="As JSON, as GET /api/runs gives it.")
+@as_json
 def list_runs(output_dir: Path | None, config: Path | None, as_json: bool) -> None:
     """The runs there are, the one written to last first."""
     from sonde.cli.run_view import run_table
-    from sonde.runs.listing import is_folder
-    from sonde.runs.reader import run_row
-    from sonde.schema.runs import RunList
+    from sonde.runs.reader import run_list
 
     hub = hub_of(output_dir, config)
-    rows = [run_row(layout, hub.name_of(layout)) for layout in hub.layouts()]
-    rows.sort(key=lambda row: -(row.written or 0))
+    found = run_list(hub)
     if as_json:
-        exists = is_folder(hub.root)
-        found = RunList(
-            runs=rows,
-            count=len(rows),
-            directory=str(hub.layout.directory),
-            directory_exists=exists,
-        )
         click.echo(found.model_dump_json())
-    elif not rows:
-        click.echo(
-            f"there are no runs in {hub.layout.directory}; name another directory with "
-            "--output-dir or AEGIR_P5_OUTPUT_DIR",
-            err=True,
-        )
+    elif not found.runs:
+        click.echo(no_runs(hub), err=True)
     else:
-        for line in run_table(rows, shutil.get_terminal_size().columns):
+        for line in run_table(found.runs, shutil.get_terminal_size().columns):
             click.echo(line)
 
 
 @command.command("show")
 @click.argument("run", required=False)
 @placed
-@click.option("--layer", type=click.IntRange(0), metavar="NUMBER", help="Without it, the last.")
-@click.option("--json", "as_json", is_flag=True, help="All of it as JSON.")
+@number("--layer", "Whose loss is compared with the reward. Without it, the last.", least=0)
+@as_json
 def show(
     run: str | None, output_dir: Path | None, config: Path | None, layer: int | None, as_json: bool
 ) -> None:
@@ -166,6 +156,8 @@ def _page(known: Known, connection: DuckDBPyConnection, layout: RunLayout, name:
     from sonde.results.run_page import run_page
     from sonde.server.routes import ui
     from sonde.server.routes.run_page import assets_of, copy_of
+    from sonde.server.run_tokens import splitter
 
     assets = assets_of(ui.BUILT)
-    return run_page(name, copy_of(known, connection, layout, name).model_dump_json(), assets)
+    copy = copy_of(known, connection, layout, name, splitter(layout, elsewhere=True))
+    return run_page(name, copy.model_dump_json(), assets)

@@ -1,9 +1,12 @@
-"""`sonde sae`: train sparse autoencoders, judge them, and look at what their features mean."""
+"""`sonde sae`: train sparse autoencoders, judge them, and look at what their features mean.
+
+Four commands on one kind of thing. What an autoencoder's files leave open is asked for with the
+same options wherever one is read; none of it is guessed.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -15,17 +18,17 @@ import click
 
 from sonde.cli import parse
 from sonde.cli.loading import load_model, placing, torch_backend
-from sonde.cli.progress import progress, time_left
+from sonde.cli.options import as_json, number, seeded
+from sonde.cli.progress import progress
+from sonde.cli.sae_view import facts, in_words, table
+from sonde.cli.terminal import terminal_pen
 from sonde.errors import BadRequest
-from sonde.results import numbers
 from sonde.sae import shipped
 from sonde.schema import HOOKS, Hook
 
 if TYPE_CHECKING:
     from sonde.backends.torch.reading import Reader
     from sonde.sae.autoencoder import Autoencoder
-    from sonde.sae.evaluate import Evaluation
-    from sonde.sae.train import Progress as Trained
 
 EXAMPLES = """\b
 Examples:
@@ -35,13 +38,43 @@ Examples:
   sonde sae train --layers 7 --generate 200000 --tokens 1000000 --out saes
 """
 
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 text_option = click.option(
-    "--text", type=click.Path(path_type=Path), help="A text file, or a directory of them."
+    "--text",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="A text file, or a directory of them.",
 )
 model_option = click.option(
-    "--model", "name", default=shipped.MODEL, show_default=True, help="Which model to read."
+    "--model",
+    "name",
+    default=shipped.MODEL,
+    metavar="NAME",
+    help=f"Which model to read. Without it, {shipped.MODEL}.",
 )
+context_option = number("--context", "Tokens in a context.", default=256)
+
+
+def told(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say what an autoencoder's files leave open."""
+    k = number("--k", "Active features a token, if its files do not say.")
+    layer = number("--layer", "Of which layer, if its files do not say.", least=0)
+    hook = click.option(
+        "--hook", type=click.Choice(HOOKS), help="Where it reads, if its files do not say."
+    )
+    factor = click.option(
+        "--factor",
+        type=float,
+        metavar="NUMBER",
+        help="What activations are multiplied by first, if its files only say that they are.",
+    )
+    form = click.option(
+        "--format",
+        metavar="NAME",
+        help="Which format it is in, where two formats share a folder.",
+    )
+    return hook(layer(k(factor(form(command)))))
+
+
 PROBED_CONTEXTS = 4
 
 
@@ -56,19 +89,38 @@ def command() -> None:
 
 @command.command("train", short_help="Train autoencoders on text or on what the model writes.")
 @model_option
-@click.option("--layers", required=True, metavar="LAYERS", help="0,7,14, or a range as in Python.")
-@click.option("--hook", type=click.Choice(HOOKS), default="post_block", show_default=True)
+@click.option(
+    "--layers", required=True, metavar="LAYERS", help="0,7,14, or a range as in Python: 0:30:2."
+)
+@click.option(
+    "--hook",
+    type=click.Choice(HOOKS),
+    default="post_block",
+    help="Where to read. Without it, post_block.",
+)
 @text_option
-@click.option("--generate", default=0, metavar="N", help="Let the model write so many tokens.")
-@click.option("--context", default=256, show_default=True, help="Tokens in a context.")
-@click.option("--features", default=4096, show_default=True, help="How many features.")
-@click.option("--k", default=64, show_default=True, help="Active features a token.")
-@click.option("--tokens", default=20_000_000, show_default=True, help="Activations to learn from.")
-@click.option("--batch", default=4096, show_default=True, help="Activations in a step.")
-@click.option("--buffer", default=262_144, show_default=True, help="Activations shuffled at once.")
-@click.option("--learning-rate", default=5e-4, show_default=True)
-@click.option("--seed", default=0, show_default=True)
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True)
+@number("--generate", "Let the model write so many tokens, beside --text.", least=0, default=0)
+@context_option
+@number("--features", "How many features.", default=4096)
+@number("--k", "Active features a token.", default=64)
+@number("--tokens", "Activations to learn from.", default=20_000_000)
+@number("--batch", "Activations in a step.", default=4096)
+@number("--buffer", "Activations shuffled at once.", default=262_144)
+@click.option(
+    "--learning-rate",
+    type=click.FloatRange(0, min_open=True),
+    default=5e-4,
+    metavar="NUMBER",
+    help="Of Adam, at its highest. Without it, 0.0005.",
+)
+@seeded
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIRECTORY",
+    help="Where the folders go.",
+)
 @placing
 def train_command(
     name: str,
@@ -92,7 +144,7 @@ def train_command(
         raise BadRequest("nothing to train on: give --text, or --generate a number of tokens")
     from sonde.sae.corpus import documents, sources
     from sonde.sae.make import Text, make, prepare
-    from sonde.sae.train import Recipe, Site
+    from sonde.sae.train import Recipe, Sites
 
     texts, from_where = (documents(text), sources(text)) if text else ([], [])
     recipe["d_sae"] = recipe.pop("features")
@@ -101,14 +153,14 @@ def train_command(
         about = model.describe()
         chosen = parse.layers_of(parse.layers(layers), about.n_layers)
         numbered = chosen if isinstance(chosen, list) else [*range(*_bounds(chosen))]
-        site = Site(hook, tuple(sorted(set(numbered))))
+        sites = Sites(hook, tuple(sorted(set(numbered))))
         reader = torch_backend(model).reader
-        for layer in site.layers:
+        for layer in sites.layers:
             reader.check_site(hook, layer)
         wanted = Text(texts, generate, context, recipe["seed"], from_where)
         material = prepare(reader, wanted, shown.say)
         folders = make(
-            reader, about.name, material, site, Recipe(**recipe), out,
+            reader, about.name, material, sites, Recipe(**recipe), out,
             notes={
                 "made": {"device": _device_name(about.device), **_versions()},
                 "command": "sonde " + " ".join(sys.argv[1:]),
@@ -124,19 +176,17 @@ def train_command(
 @click.argument("autoencoders", nargs=-1, metavar="[AUTOENCODER]...")
 @model_option
 @text_option
-@click.option("--context", default=256, show_default=True, help="Tokens in a context.")
-@click.option("--most", default=0, metavar="N", help="Read at most so many contexts.")
-@click.option("--hook", type=click.Choice(HOOKS), help="Where it reads, if its files do not say.")
-@click.option("--layer", type=int, help="Of which layer, if its files do not say.")
-@click.option("--k", type=int, help="Active features a token, if its files do not say.")
+@context_option
+@number("--most", "Read at most so many contexts. Without it, all.")
+@told
 @placing
-@as_json_option
+@as_json
 def eval_command(
     autoencoders: Sequence[str],
     name: str,
     text: Path | None,
     context: int,
-    most: int,
+    most: int | None,
     dtype: str | None,
     device: str | None,
     as_json: bool,
@@ -162,21 +212,20 @@ def eval_command(
         contexts = contexts.take(slice(most)) if most else contexts
         found = evaluate(reader, by_layer, contexts, shown.now)
     if as_json:
-        click.echo(json.dumps({layer: each.plain() for layer, each in found.items()}, indent=1))
+        plain = {layer: each.plain() for layer, each in found.items()}
+        click.echo(json.dumps(plain, indent=1, allow_nan=False))
     else:
         click.echo(table(found))
 
 
 @command.command("show", short_help="What a file holds: format, shapes, where it reads.")
 @click.argument("autoencoder")
-@click.option("--hook", help="Where it reads, if its files do not say.")
-@click.option("--layer", type=int, help="Of which layer, if its files do not say.")
-@click.option("--k", type=int, help="Active features a token, if its files do not say.")
+@told
 @click.option("--probe", "probed", is_flag=True, help="Try it on the model, on a little text.")
 @model_option
 @text_option
 @placing
-@as_json_option
+@as_json
 def show_command(
     autoencoder: str,
     probed: bool,
@@ -189,46 +238,22 @@ def show_command(
 ) -> None:
     """Read an autoencoder of any format and say what it is; with --probe, whether it fits."""
     held = _load(shipped.find(autoencoder), **said)
-    facts = _facts(held)
+    said_of_it = facts(held)
     if probed:
         with progress(f"loading {name}") as shown:
             reader = torch_backend(load_model(name, shown, dtype=dtype, device=device)).reader
-            facts["probe"] = _probe(reader, held, text or shipped.HELD_OUT, shown.say)
+            said_of_it["probe"] = _probe(reader, held, text or shipped.HELD_OUT, shown.say)
     if as_json:
-        click.echo(json.dumps(facts, indent=1))
+        click.echo(json.dumps(said_of_it, indent=1, allow_nan=False))
         return
     from sonde.results.tokens import visible
 
-    for fact, value in facts.items():
+    for fact, value in said_of_it.items():
         title = fact.replace("_", " ")
         if isinstance(value, dict):
             click.echo(f"{title}\n" + "\n".join(f"  {key:<22}{value[key]}" for key in value))
         elif value is not None:
             click.echo(f"{title:<24}{visible(str(value))}")
-
-
-def _facts(held: Autoencoder) -> dict[str, Any]:
-    """What its files say, and how long its decoder rows are."""
-    from sonde.sae.health import decoder_norms
-
-    norms = decoder_norms(held)
-    return {
-        "format": held.origin.format,
-        "file": held.origin.file,
-        "sha256": held.origin.sha256,
-        "model": held.origin.model,
-        "hook": held.hook,
-        "hook_out": held.hook_out,
-        "layer": held.layer,
-        "width": held.d_in,
-        "features": held.d_sae,
-        "activation": held.activation.kind,
-        "k": getattr(held.activation, "k", None),
-        "subtract_b_dec": held.subtract_b_dec,
-        "norm_in": held.norm_in,
-        "decoder_norms": [round(v, 4) for v in (norms.smallest, norms.median, norms.largest)],
-        "evaluation": held.origin.notes.get("evaluation"),
-    }
 
 
 def _probe(
@@ -256,11 +281,10 @@ def _probe(
 @command.command("feature", short_help="What a feature means: snippets and promoted tokens.")
 @click.argument("autoencoder")
 @click.argument("feature", type=int)
-@as_json_option
+@as_json
 def feature_command(autoencoder: str, feature: int, as_json: bool) -> None:
     """Where FEATURE of AUTOENCODER is most active, and which tokens it promotes."""
     from sonde.results.feature import render_feature
-    from sonde.results.pen import Pen, wants_color
     from sonde.results.tokens import visible
     from sonde.sae.feature_file import FEATURES, read_feature
 
@@ -270,44 +294,9 @@ def feature_command(autoencoder: str, feature: int, as_json: bool) -> None:
         click.echo(found.model_dump_json(indent=1))
         return
     where = f"layer {autoencoder}" if autoencoder.isdecimal() else visible(folder.name)
-    truecolor = os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit")
-    pen = Pen(wants_color(sys.stdout), truecolor=truecolor)
     width = shutil.get_terminal_size().columns
     title = f"{shipped.MODEL}, {where}" if autoencoder.isdecimal() else where
-    click.echo(render_feature(found, title=title, pen=pen, width=width))
-
-
-def table(found: dict[int, Evaluation]) -> str:
-    """One line a layer."""
-    rows = [
-        "layer     FVU      L0    dead  cosine  CE recovered  (from mean)  CE original → spliced"
-    ]
-    for layer, each in found.items():
-        health, loss = each.health, each.loss
-        rows.append(
-            f"{layer:>5}  {numbers.fixed(health.fvu, 4):>6}  {numbers.fixed(health.l0, 1):>6}  "
-            f"{_percent(health.dead):>6}  {numbers.fixed(health.cosine, 4):>6}  "
-            f"{_percent(loss.recovered):>12}  {_percent(loss.recovered_from_mean):>11}  "
-            f"{numbers.fixed(loss.original, 3):>11} → {numbers.fixed(loss.spliced, 3)}"
-        )
-    tokens = next(iter(found.values())).health.tokens
-    rows.append(f"over {tokens:,} tokens; position 0 left out; recovered against zeros")
-    return "\n".join(rows)
-
-
-def in_words(now: Trained) -> str:
-    """How far training is."""
-    done = f"{now.tokens / 1e6:.1f} of {now.total / 1e6:.1f} million tokens"
-    layers = "; ".join(
-        f"layer {layer} FVU {each.fvu:.3f}, L0 {each.l0:.1f}, dead {_percent(each.dead)}"
-        for layer, each in now.layers.items()
-    )
-    speed = numbers.rate(now.tokens_per_second, "tokens")
-    return f"{done}, {speed}, {time_left(now.seconds_left)}: {layers}"
-
-
-def _percent(share: float | None) -> str:
-    return numbers.MISSING if share is None else f"{100 * share:.2f} %"
+    click.echo(render_feature(found, title=title, pen=terminal_pen(), width=width))
 
 
 def _bounds(chosen: Any) -> tuple[int, int, int]:

@@ -24,7 +24,9 @@ import click
 
 from sonde.cli import parse
 from sonde.cli.backend_options import backend_arguments, choosing
-from sonde.cli.loading import load_model, placing
+from sonde.cli.finding import placed
+from sonde.cli.loading import compiling, load_model, placing
+from sonde.cli.options import number
 from sonde.cli.progress import progress
 from sonde.errors import BadRequest
 
@@ -60,22 +62,7 @@ OPTIONS = {"compile_layers": "--compile"}
     help="An alias, a Hugging Face id, a directory or a .gguf file (see `sonde models`). "
     "Without it no model is loaded, and only runs are shown.",
 )
-@click.option(
-    "--no-model", is_flag=True, help="Say aloud what is so without --model: only show runs."
-)
-@click.option(
-    "--output-dir",
-    type=click.Path(path_type=Path),
-    metavar="DIRECTORY",
-    help="Where trainers write runs. Without it, $AEGIR_P5_OUTPUT_DIR, or what the configuration "
-    "says.",
-)
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A HOCON file. Without it, $AEGIR_CONFIG, or aegir.conf where that is here.",
-)
+@placed
 @click.option(
     "--host",
     metavar="ADDRESS",
@@ -109,35 +96,14 @@ OPTIONS = {"compile_layers": "--compile"}
 )
 @click.option("--source-budget", metavar="SIZE", help="For stored source runs: 512MiB, 2GiB.")
 @click.option("--memory-budget", metavar="SIZE", help="For sweeps' own work: 512MiB, 2GiB.")
-@click.option(
-    "--max-cells",
-    type=click.IntRange(1),
-    default=1_000_000,
-    metavar="NUMBER",
-    help="The largest sweep. Without it, 1,000,000 cells.",
-)
-@click.option(
-    "--queue",
-    type=click.IntRange(1),
-    default=256,
-    metavar="NUMBER",
-    help="How many sweeps, and how many other requests, may wait. Without it, 256.",
-)
+@number("--max-cells", "The largest sweep.", default=1_000_000)
+@number("--queue", "How many sweeps, and how many other requests, may wait.", default=256)
 @choosing
 @placing
-@click.option(
-    "--compile",
-    "compile_layers",
-    is_flag=True,
-    help="Compile the layers: for large models on GPUs.",
-)
-@click.option(
-    "--fixed-rows", is_flag=True, help="Same bits in any company on a GPU too, at half the speed."
-)
+@compiling
 def command(
     *,
     model: str | None,
-    no_model: bool,
     output_dir: Path | None,
     config: Path | None,
     host: str | None,
@@ -166,7 +132,7 @@ def command(
     loading = backend_arguments(
         backend, tensor_parallel_size, pipeline_parallel_size, engine_option, loading
     )
-    check_model(model, no_model=no_model, loading=loading)
+    check_model(model, loading)
     check_key(api_key)
     for name in allow_host:
         check_name(name)
@@ -228,10 +194,8 @@ def finish(stopped_by: int | None) -> None:
     raise click.exceptions.Exit(exit_status(stopped_by))
 
 
-def check_model(model: str | None, *, no_model: bool, loading: dict[str, Any]) -> None:
-    """Refuse options that contradict each other, or that are about a model where there is none."""
-    if model is not None and no_model:
-        raise BadRequest(f"--model {parse.shown(model)} and --no-model: leave one of them out")
+def check_model(model: str | None, loading: dict[str, Any]) -> None:
+    """Refuse options that are about a model where there is none."""
     given = [name for name, value in loading.items() if value not in (None, False)]
     if model is None and given:
         option = OPTIONS.get(given[0], f"--{given[0].replace('_', '-')}")

@@ -1,18 +1,21 @@
-"""`sonde sweep`: patch every site of a grid and draw what came out."""
+"""`sonde sweep`: patch every site of a grid and draw what came out.
 
-import os
+On a model that is loaded here, or on a server's: the same request, the same drawing. Everything
+that can be wrong with the options is said before a model is loaded for them.
+"""
+
 import shutil
-import sys
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import click
 
 from sonde.cli import parse
-from sonde.cli.loading import load_model, placing
+from sonde.cli.loading import compiling, load_model, placing
 from sonde.cli.progress import progress
 from sonde.cli.question import METRICS, question
 from sonde.cli.remote import KEY, remote_model
+from sonde.cli.terminal import terminal_pen
 from sonde.errors import BadRequest
 from sonde.prompts import PAIRS
 from sonde.results import Sweep, files, numbers
@@ -46,7 +49,7 @@ Examples:
     multiple=True,
     default=["post_block"],
     metavar="HOOKS",
-    help=f"Where in a block: {', '.join(HOOKS)}; several with commas, or all. Without it, "
+    help=f"Where in a layer: {', '.join(HOOKS)}; several with commas, or all. Without it, "
     "post_block.",
 )
 @click.option(
@@ -103,15 +106,7 @@ Examples:
 )
 @placing
 @click.option("--memory-budget", metavar="SIZE", help="For the sweep's own work: 512MiB, 2GiB.")
-@click.option(
-    "--compile",
-    "compile_layers",
-    is_flag=True,
-    help="Compile the layers: for large models on GPUs.",
-)
-@click.option(
-    "--fixed-rows", is_flag=True, help="Same bits in any company on a GPU too, at half the speed."
-)
+@compiling
 @click.option(
     "--url",
     metavar="URL",
@@ -197,31 +192,11 @@ def show(sweep: Sweep, *, as_json: bool) -> None:
     if as_json:
         click.echo(sweep.to_json(), nl=False)
         return
-    from sonde.results.pen import wants_color
     from sonde.results.terminal import render
 
-    color = wants_color(sys.stdout)
-    text = render(
-        sweep,
-        width=shutil.get_terminal_size().columns,
-        color=color,
-        theme=background(),
-        truecolor=knows_all_colors(),
-    )
-    click.echo(text, color=color)
-
-
-def background() -> Literal["light", "dark"]:
-    """The terminal's background, as far as it tells: `COLORFGBG=0;15` is black on white."""
-    return "light" if os.environ.get("COLORFGBG", "").endswith((";7", ";15")) else "dark"
-
-
-def knows_all_colors() -> bool:
-    """Whether the terminal has more than 256 colours: nearly all have, few say so."""
-    if os.environ.get("COLORTERM") in ("truecolor", "24bit"):
-        return True
-    in_screen, console = "STY" in os.environ, os.environ.get("TERM") == "linux"
-    return not (in_screen or console or os.environ.get("TERM_PROGRAM") == "Apple_Terminal")
+    pen = terminal_pen()
+    text = render(sweep, pen=pen, width=shutil.get_terminal_size().columns)
+    click.echo(text, color=pen.color)
 
 
 def estimate_text(cost: Estimate) -> str:

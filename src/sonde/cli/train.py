@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sonde.cli.finding import configured
+from sonde.cli.options import number, seeded
 from sonde.cli.progress import progress
 from sonde.cli.training_view import TrainingView, describe_plan
 from sonde.errors import BadRequest, MissingExtra, RunExists, RunInUse
@@ -48,31 +50,32 @@ EXTRA = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "safe
     "preset_name",
     default=DEFAULT,
     metavar="NAME",
-    show_default=True,
-    help=f"One of {', '.join(PRESETS)}.",
+    help=f"One of {', '.join(PRESETS)}. Without it, {DEFAULT}.",
 )
 @click.option(
     "--output-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The run directory. Without it AEGIR_P5_OUTPUT_DIR, the configuration, or its default.",
+    metavar="DIRECTORY",
+    help="The run directory. Without it, $AEGIR_P5_OUTPUT_DIR, or what the configuration says.",
 )
-@click.option("--config", type=click.Path(path_type=Path), help="A HOCON file; see the manual.")
-@click.option(
-    "--sae-num-layers",
-    default=2,
-    show_default=True,
-    metavar="N",
-    help="How many layers to watch, spread evenly.",
-)
+@configured
+@number("--sae-num-layers", "How many layers to watch, spread evenly.", least=None, default=2)
 @click.option(
     "--sae-attach",
     type=click.Choice(["auto", "off"]),
     default="auto",
-    show_default=True,
-    help="off trains without looking at features.",
+    help="off trains without looking at features. Without it, auto.",
 )
-@click.option("--sae-device", type=click.Choice(["cuda", "cpu"]), help="Where to encode.")
-@click.option("--saes", metavar="WHERE", help="A folder of dictionaries, instead of the preset's.")
+@click.option(
+    "--sae-device",
+    type=click.Choice(["cuda", "cpu"]),
+    help="Where to encode. Without it, where the policy is.",
+)
+@click.option(
+    "--saes",
+    metavar="WHERE",
+    help="A folder of dictionaries, or a repository of them, instead of the preset's.",
+)
 @click.option(
     "--model", metavar="NAME", help="A policy of the same shape, instead of the preset's."
 )
@@ -87,21 +90,26 @@ EXTRA = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "safe
 @click.option(
     "--strict-resume/--no-strict-resume",
     default=True,
-    help="Refuse to resume what would be another run (the default), or only say so.",
+    help="Refuse to resume what would be another run, as without it, or only say so.",
 )
 @click.option("--archive", is_flag=True, help="Set a run that is in the directory aside first.")
-@click.option("--save-steps", type=click.IntRange(1), metavar="N", help="Save every N steps.")
-@click.option("--max-steps", type=click.IntRange(1), metavar="N", help="How long to train.")
-@click.option("--record-every-n-tokens", type=click.IntRange(1), default=4, show_default=True)
+@number(
+    "--save-steps",
+    "Save every so many steps. Without it, what the configuration says; a short run saves at "
+    "its middle and its end.",
+)
+@number("--max-steps", "How long to train. Without it, as long as the preset says.")
+@number("--record-every-n-tokens", "Record one token of a completion in so many.", default=4)
 @click.option("--reward", metavar="FILE:NAME", help="A verifier of your own.")
 @click.option(
     "--prompts",
     type=click.Path(path_type=Path),
+    metavar="FILE",
     help="Prompts of your own, one JSON object a line.",
 )
-@click.option("--seed", default=0, show_default=True)
-@click.option("--threads", type=click.IntRange(1), help="For each process; else the idle cores.")
-@click.option("--processes", type=click.IntRange(1), help="Else as many as the preset has GPUs.")
+@seeded
+@number("--threads", "For each process. Without it, the idle cores.")
+@number("--processes", "How many work together. Without it, as many as the preset has GPUs.")
 @click.option("--dry-run", is_flag=True, help="Say what would be loaded and needed; load nothing.")
 def command(**options: Any) -> None:
     """Train a policy with GRPO, and write a run directory that shows its features.
@@ -185,7 +193,9 @@ def check_directory(plan: Plan, *, archive: bool) -> None:
     if found and plan.resume is None and not archive:
         raise RunExists(str(layout.directory), found)
     if plan.resume is not None and not found:
-        raise BadRequest(f"there is no run in {layout.directory} to resume")
+        raise BadRequest(
+            f"there is no run in {layout.directory} to resume; leave --resume out to begin one"
+        )
 
 
 def carry_out(plan: Plan, options: dict[str, Any], threads: int, *, first: bool) -> None:

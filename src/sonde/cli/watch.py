@@ -22,6 +22,7 @@ import click
 
 from sonde.cli.finding import analysed, find, hub_of, placed, read_all
 from sonde.cli.progress import progress
+from sonde.cli.terminal import terminal_pen
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -56,7 +57,9 @@ HOME, LINE_END, BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 )
 @click.option("--mean", is_flag=True, help="Mean loss of each column instead of the highest.")
 @click.option("--no-color", is_flag=True, help="Digits instead of colours; so does $NO_COLOR.")
-@click.option("--light", is_flag=True, help="For a terminal with a light background.")
+@click.option(
+    "--light", is_flag=True, help="For a light background, where the terminal does not say."
+)
 def command(
     run: str | None,
     output_dir: Path | None,
@@ -72,9 +75,8 @@ def command(
     RUN is a name that `sonde runs list` shows, or a path; without it, the newest.
     """
     from sonde.cli.watch_view import View
-    from sonde.results.pen import Pen, wants_color
 
-    pen = Pen(wants_color(sys.stdout) and not no_color, "light" if light else "dark")
+    pen = terminal_pen(color=not no_color, light=light)
     hub = hub_of(output_dir, config)
     if run is None and not once:
         wait_for_one(hub, every)

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sonde.cli.run_view import model_name, reward_plot
+from sonde.cli.run_view import reward_plot
 from sonde.results.colors import sequential
 from sonde.results.numbers import MISSING, count, duration, fixed, number
 from sonde.results.pen import Pen
 from sonde.results.tokens import fit, visible
 from sonde.runs.analytics.curves import health_curves, reward_curves
 from sonde.runs.analytics.heatmap import layer_tile, time_axis
+from sonde.runs.reader import model_name
 from sonde.schema.analytics import Curves, Tile
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def frame(
     known: Known, cursor: DuckDBPyConnection, row: RunRow, now: float, view: View
 ) -> list[str]:
     """The lines, none wider than the view."""
-    tile = layer_tile(known, cursor, time_axis(known, None, None, None, columns=view.room))
+    tile = layer_tile(known, cursor, time_axis(known, columns=view.room))
     return [
         *_heading(known, row, now, view),
         "",
@@ -111,7 +112,9 @@ def _heading(known: Known, row: RunRow, now: float, view: View) -> Iterator[str]
         share = coverage.bytes_read / max(coverage.bytes_total, 1)
         yield fit(f"reading: {share:.0%} of what is there", view.width)
     if coverage.withheld:
-        yield fit(f"{count(coverage.withheld, 'line')} withheld: no records", view.width)
+        yield fit(
+            f"{count(coverage.withheld, 'line')} withheld: not valid, or out of place", view.width
+        )
 
 
 def _step(known: Known, view: View) -> Iterator[str]:

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import click
 
+from sonde.cli.finding import configured
 from sonde.runs.lock import holder
 from sonde.settings import load_settings
 from sonde.training.worktree import ALLOW_VARIABLE, allowed, find_worktree
 
 
 @click.command("whoami", short_help="This worktree's role, and what it shares.")
-@click.option("--config", type=click.Path(path_type=Path), help="A HOCON file; see the manual.")
+@configured
 def command(config: Path | None) -> None:
     """Say which worktree this is, and which directory and port it would use.
 

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from sonde.schema import Metric
+from sonde.schema.sweep import MIN_GAP
 
 FLOOR = -9999.0
 """What the wire says for a probability of nothing."""
 
 METRICS: Final[tuple[Metric, ...]] = get_args(Metric)
-
-MIN_GAP = 1e-9
-"""Clean and corrupt closer than this have no gap to recover a share of."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Patching experiments against a server.
+"""Patching studies against a server.
 
 study = PatchStudy(model="smollm2", base_url="http://127.0.0.1:8091/v1")
 result = await study.sweep_layers_positions(

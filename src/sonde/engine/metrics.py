@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sonde.schema import Extreme, Grid, Metric
-
-MIN_GAP = 1e-9
-"""Clean and corrupt closer than this have no gap to recover a share of."""
+from sonde.schema.sweep import MIN_GAP
 
 
 @dataclass(frozen=True)

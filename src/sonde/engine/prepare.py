@@ -1,8 +1,12 @@
-"""The parts of a sweep that come before its cells: align, baseline, capture, sources."""
+"""The parts of a sweep that come before its cells: align, baseline, capture, sources.
+
+Each is a function of the plan and the backend, so that `estimate` can take some of them and leave
+out those that run or keep anything. Errors of the backend are told apart here: what a prompt is to
+blame for, what the store refuses, and what means that nothing more will work.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,7 +33,7 @@ from sonde.prompts import (
     prompt_digest,
     resolve_positions,
 )
-from sonde.schema import Hook, Position, Positions, SourceRun
+from sonde.schema import Hook, Position, Positions, Skipped, SourceRun
 
 
 def baselines(
@@ -133,18 +137,31 @@ def _source_positions(
     return expand_positions(positions, prompt=clean_prompt, offsets=offsets)
 
 
-@dataclass(frozen=True)
-class Sourced:
-    """Makes the patch of a cell."""
+def aligned(
+    positions: list[int], pairs: Pairs | None, warnings: list[str]
+) -> tuple[list[int], list[Skipped]]:
+    """The positions that have a source, and those that do not with the reason."""
+    if pairs is None:
+        return positions, []
+    skipped = [
+        Skipped(position=position, reason=pairs.reasons[position])
+        for position in positions
+        if position not in pairs.sources
+    ]
+    if skipped:
+        warnings.append(
+            f"{len(skipped)} of {len(positions)} positions have no counterpart in the clean prompt "
+            f"and were left out (pairing {pairs.alignment.pairing!r}); 'proportional' and 'mean' "
+            "give every position one, and source_positions names them"
+        )
+    return [position for position in positions if position in pairs.sources], skipped
 
-    make: Callable[[Hook, int, int], Patch]
 
-    def patch(self, hook: Hook, layer: int, position: int) -> Patch:
-        """The patch at a site."""
-        return self.make(hook, layer, position)
+PatchAt = Callable[[Hook, int, int], Patch]
+"""Hook, layer, position -> the patch of that cell."""
 
 
-def captured_source(plan: Plan, run: SourceRun, pairs: Pairs | None) -> Sourced:
+def captured_source(plan: Plan, run: SourceRun, pairs: Pairs | None) -> PatchAt:
     """Cells that take their activation from the source run."""
     mask = _mask(plan)
 
@@ -153,10 +170,10 @@ def captured_source(plan: Plan, run: SourceRun, pairs: Pairs | None) -> Sourced:
         source = FromRun(run.run, taken, run.generation)
         return Patch(hook, layer, position, source, plan.request.alpha, mask)
 
-    return Sourced(make)
+    return make
 
 
-def vector_source(plan: Plan, modules: NamedVectors) -> Sourced:
+def vector_source(plan: Plan, modules: NamedVectors) -> PatchAt:
     """Cells that take a vector: zeros, a row of the table, or a named one."""
     request, width, mask = plan.request, plan.model.width, _mask(plan)
     fixed: Vector | None = None
@@ -177,7 +194,7 @@ def vector_source(plan: Plan, modules: NamedVectors) -> Sourced:
         values = fixed if fixed is not None else named[hook, layer]
         return Patch(hook, layer, position, FromVector(values), request.alpha, mask)
 
-    return Sourced(make)
+    return make
 
 
 def _mask(plan: Plan) -> Vector | None:

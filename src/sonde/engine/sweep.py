@@ -13,7 +13,7 @@ a caller that stops listening, it is dropped and its lease returned.
 import math
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice, product
@@ -26,14 +26,11 @@ from sonde.engine.plan import Limits, Plan, check, check_size
 from sonde.engine.tally import Tally
 from sonde.engine.vectors import NamedVectors
 from sonde.errors import ControlFailed, RequestTooLarge, SourceRunDropped, UnknownSourceRun
-from sonde.prompts import Pairs
 from sonde.schema import (
     Cell,
-    Estimate,
     Hook,
     PatchSweepRequest,
     PromptTokens,
-    Site,
     Skipped,
     SourceRun,
     SweepEvent,
@@ -71,7 +68,7 @@ class _Job:
 
     backend: Backend
     corrupt: list[int]
-    source: prepare.Sourced
+    patch_at: prepare.PatchAt
     controls: list[ControlRow]
     leased: list[str]
     holder: str
@@ -132,19 +129,19 @@ def _prepare(
     skipped: list[Skipped] = []
     own_capture = cleanup.enter_context(ExitStack())
     if plan.from_vector:
-        source = prepare.vector_source(plan, modules)
+        patch_at = prepare.vector_source(plan, modules)
     else:
         run, captured = _source_run(backend, plan, clean, own_capture)
         prepare.check_prompt(run, clean)
         clean_logprobs = of_clean if captured is not None else None
         pairs = prepare.pair_up(backend, plan, positions, corrupt, clean, run.n_tokens)
-        positions, skipped = _aligned(positions, pairs, warnings)
+        positions, skipped = prepare.aligned(positions, pairs, warnings)
         prepare.check_held(run, plan, pairs, positions)
         _lease(backend, run.run, holder, cleanup)
         leased.append(run.run)
-        source = prepare.captured_source(plan, run, pairs)
+        patch_at = prepare.captured_source(plan, run, pairs)
     own = _own_run(backend, plan, corrupt, positions, holder, cleanup, warnings)
-    controls = control_rows(_control_patches(plan, source, positions, len(corrupt)), own)
+    controls = control_rows(_control_patches(plan, patch_at, positions, len(corrupt)), own)
     clock.lap("capture")
     tally = Tally(
         plan,
@@ -158,7 +155,7 @@ def _prepare(
         warnings,
         skipped,
     )
-    return _Job(backend, corrupt, source, controls, leased, holder, tally, own_capture)
+    return _Job(backend, corrupt, patch_at, controls, leased, holder, tally, own_capture)
 
 
 def _source_run(
@@ -187,26 +184,6 @@ def _foreign_model(plan: Plan) -> list[str]:
     return [f"the request names model {asked!r}; this sweep ran on {loaded!r}"]
 
 
-def _aligned(
-    positions: list[int], pairs: Pairs | None, warnings: list[str]
-) -> tuple[list[int], list[Skipped]]:
-    """The positions that have a source, and those that do not with the reason."""
-    if pairs is None:
-        return positions, []
-    skipped = [
-        Skipped(position=position, reason=pairs.reasons[position])
-        for position in positions
-        if position not in pairs.sources
-    ]
-    if skipped:
-        warnings.append(
-            f"{len(skipped)} of {len(positions)} positions have no counterpart in the clean prompt "
-            f"and were left out (pairing {pairs.alignment.pairing!r}); 'proportional' and 'mean' "
-            "give every position one, and source_positions names them"
-        )
-    return [position for position in positions if position in pairs.sources], skipped
-
-
 def _lease(backend: Backend, run: str, holder: str, cleanup: ExitStack) -> None:
     if not backend.lease(run, holder):
         raise SourceRunDropped(run)
@@ -214,13 +191,13 @@ def _lease(backend: Backend, run: str, holder: str, cleanup: ExitStack) -> None:
 
 
 def _control_patches(
-    plan: Plan, source: prepare.Sourced, positions: list[int], n_tokens: int
+    plan: Plan, patch_at: prepare.PatchAt, positions: list[int], n_tokens: int
 ) -> list[Patch]:
     """One site per hook, in the middle of the sweep."""
     layer = plan.layers[len(plan.layers) // 2]
     out = []
     for hook in plan.hooks:
-        patch = source.patch(hook, layer, positions[len(positions) // 2])
+        patch = patch_at(hook, layer, positions[len(positions) // 2])
         position = control_position(hook, layer, positions, plan.model, n_tokens)
         out.append(Patch(hook, layer, position, patch.source, patch.alpha, patch.mask))
     return out
@@ -278,7 +255,7 @@ def _score_slab(
     """Some cells, chunk by chunk, after the rows that prove the sweep."""
     tally, plan, first = job.tally, job.tally.plan, len(proofs)
     patches = (
-        job.source.patch(hook, plan.layers[row], tally.positions[column])
+        job.patch_at(hook, plan.layers[row], tally.positions[column])
         for hook, row, column in places
     )
     rows = [*proofs, *(Row((patch,)) for patch in patches)]
@@ -301,66 +278,3 @@ def _rerun(logprobs: list[float]) -> list[float]:
     if not all(map(math.isfinite, logprobs)):
         raise ControlFailed(f"the unpatched prompt, run among the cells, gave {logprobs}")
     return logprobs
-
-
-def estimate(
-    backend: Backend,
-    request: PatchSweepRequest,
-    *,
-    modules: NamedVectors | None = None,
-    limits: Limits | None = None,
-) -> Estimate:
-    """What a sweep will cost. Runs its prompt once, captures nothing."""
-    limits = limits or Limits()
-    plan = check(request, backend, modules or {}, limits)
-    corrupt = backend.tokenize(request.prompt)
-    clean = None if request.clean_prompt is None else backend.tokenize(request.clean_prompt)
-    positions = prepare.positions_in(backend, request.positions, request.prompt, len(corrupt))
-    check_size(plan, len(positions), limits)
-    same, alike = set[int](), set[int]()
-    if clean is not None and not plan.from_vector:
-        pairs = prepare.pair_up(backend, plan, positions, corrupt, clean, len(clean))
-        positions, _ = _aligned(positions, pairs, [])
-        same, alike = _unchanged(positions, pairs, clean, corrupt)
-    sites = [
-        Site(hook=hook, layer=layer, position=position)
-        for hook in plan.hooks
-        for layer in plan.layers
-        for position in positions
-        if request.alpha != 0 and position not in (same if layer or hook != "pre_attn" else alike)
-    ]
-    cost = backend.cost(corrupt, sites)
-    return Estimate(
-        cells=len(plan.hooks) * len(plan.layers) * len(positions),
-        computed_cells=cost.computed_rows,
-        token_layers=cost.token_layers,
-        working_bytes=cost.working_bytes,
-        source_bytes=_source_bytes(plan, clean),
-        seconds=cost.seconds,
-        chunks=cost.chunks,
-    )
-
-
-def _unchanged(
-    positions: Sequence[int], pairs: Pairs | None, clean: Sequence[int], corrupt: Sequence[int]
-) -> tuple[set[int], set[int]]:
-    """Positions whose source is what is there already: their cells need no work.
-
-    Everywhere, before the prompts first differ; and as an embedding, wherever the token is alike.
-    """
-    alike = {
-        position
-        for position in positions
-        if (pairs is None or pairs.sources[position] == (position,))
-        and position < len(clean)
-        and clean[position] == corrupt[position]
-    }
-    both = zip(clean, corrupt, strict=False)
-    shared = next((i for i, (a, b) in enumerate(both) if a != b), min(len(clean), len(corrupt)))
-    return {position for position in alike if position < shared}, alike
-
-
-def _source_bytes(plan: Plan, clean: list[int] | None) -> int:
-    size = 4 if plan.model.dtype == "float32" else 2
-    rows = len(plan.model.hooks) * len(set(plan.layers)) * len(clean or [])
-    return size * plan.model.width * rows

@@ -1,4 +1,8 @@
-"""What has come out of a sweep so far, and the events and summary made of it."""
+"""What has come out of a sweep so far, and the events and summary made of it.
+
+It grades and files, and computes nothing of the model. A value that is not finite becomes null with
+a reason here, before anything is sent: no later place has to look for NaN.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -71,6 +75,7 @@ class Tally:
             hooks=None if plan.request.hooks is None else list(plan.hooks),
             cells=self.n_cells,
             tokens=self.tokens,
+            corrupt=self._baseline_value(plan.request.metric, self.baseline),
         )
 
     def cell(self, hook: Hook, row: int, column: int, logprobs: Sequence[float]) -> Cell:

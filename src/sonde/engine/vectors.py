@@ -1,4 +1,8 @@
-"""Vectors that clients send or register: tables, masks, named vectors."""
+"""Vectors that clients send or register: tables, masks, named vectors.
+
+They are other people's numbers: sizes are refused by arithmetic before anything is decoded, and
+what is not finite is refused by name, because one NaN in a vector is a grid of NaN.
+"""
 
 import base64
 import binascii

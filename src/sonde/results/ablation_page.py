@@ -51,10 +51,28 @@ def _body(found: Ablation, cards: Mapping[int, Feature], title: str) -> Iterator
     for each in found.features:
         yield from _feature(found, each, cards.get(each.feature), reach)
     if found.silent:
-        yield f'<p class="dim">Not active here: {", ".join(map(str, found.silent))}.</p>'
+        silent = ", ".join(map(str, found.silent))
+        yield f'<p class="dim">Not active here: {silent}. There was nothing to remove.</p>'
+    yield f"<h2>How to read it</h2><p>{_reading(found)}</p>"
     yield (
         f'<p class="dim">{escape(found.model)} · {found.hook}, layer {found.layer} · weights '
         f"{escape(found.weights)} · dictionary {escape(found.dictionary[:16])}</p>"
+    )
+
+
+def _reading(found: Ablation) -> str:
+    """What the numbers mean, for somebody who does not believe them yet."""
+    draws = max((len(each.random) for each in found.features), default=0)
+    least = number(1 / (1 + draws))
+    return (
+        "Effects are changes of the logit difference between the answer and its strongest rival: "
+        "negative means that the feature helped the answer. A large change does something wherever "
+        f"it points, so beside each feature stand {draws} directions drawn at random, each exactly "
+        "as long as what was removed. p is the share of these, the feature among them, that move "
+        f"the answer at least as much: {least}, the least there is, means that no random one did. "
+        "A feature whose effect lies among the random ones is not what makes the answer, however "
+        "active it is. Writing back what was read is the control: smaller effects than its are "
+        "rounding."
     )
 
 

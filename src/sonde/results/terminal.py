@@ -1,4 +1,8 @@
-"""A sweep in a terminal: the question, the heatmap, what stands out, how far to trust it."""
+"""A sweep in a terminal: the question, the heatmap, what stands out, how far to trust it.
+
+Plain text of a given width, in that order: who reads only the first screen has seen what was asked
+and what came out. How cells become characters is in `blocks`, what is said about them in `wording`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,6 @@ import numpy as np
 
 from sonde.results import wording
 from sonde.results.blocks import LARGEST, MISSING, NOISE, Blocks
-from sonde.results.colors import Theme
 from sonde.results.pen import Pen
 from sonde.results.scale import Scale
 from sonde.results.tokens import fit, fit_middle, pad, quoted, visible
@@ -22,20 +25,11 @@ _NAME = 13
 """Columns of the names on the left of the facts."""
 
 
-def render(
-    sweep: Sweep,
-    *,
-    width: int,
-    color: bool,
-    theme: Theme = "dark",
-    truecolor: bool = True,
-) -> str:
+def render(sweep: Sweep, *, pen: Pen, width: int) -> str:
     """The whole report, no line wider than `width`, without a newline at its end.
 
-    `color` is the caller's to decide (`sonde.results.pen.wants_color`); without it there is not one
-    escape sequence in the text. `theme` is the terminal's background.
+    Colour is the pen's to have; without it there is not one escape sequence in the text.
     """
-    pen = Pen(color, theme, truecolor)
     blocks = Blocks(sweep, pen, width)
     sections = [
         _heading(sweep, pen, width),

@@ -1,4 +1,8 @@
-"""The sentences about a result that the terminal, the page and the picture share."""
+"""The sentences about a result that the terminal, the page and the picture share.
+
+Written once, so that no surface says more, or something else, than another. They are about numbers
+that are in the result; what those mean for a model is the reader's to say.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,9 @@ if TYPE_CHECKING:
     from sonde.results.sweep import ScoredSite, Sweep
 
 HOOK_MEANING: Final[dict[Hook, str]] = {
-    "pre_attn": "residual stream entering the block",
+    "pre_attn": "residual stream entering the layer",
     "post_attn": "residual stream after attention",
-    "post_block": "residual stream leaving the block",
+    "post_block": "residual stream leaving the layer",
     "mlp_in": "normalised MLP input",
     "mlp_out": "MLP output, before it is added back",
 }

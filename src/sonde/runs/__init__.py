@@ -1,0 +1,1 @@
+"""The run directory: written by one trainer, read by anybody, while it trains and after."""

@@ -22,6 +22,7 @@ class Background:
         self.capacity = capacity
         self._waiting: deque[tuple[Work, int]] = deque()
         self._weight = 0
+        self._busy = False
         self._failure: BaseException | None = None
         self._stopping = False
         self._changed = threading.Condition()
@@ -68,8 +69,6 @@ class Background:
     @property
     def _idle(self) -> bool:
         return not self._waiting and not self._busy
-
-    _busy = False
 
     def _run(self) -> None:
         while True:

@@ -25,7 +25,7 @@ class Encoded:
 
 
 class BlockCache:
-    """The blocks that were used last, up to so many bytes."""
+    """The blocks that were made last, up to so many bytes."""
 
     def __init__(self, limit: int = 16 * 2**20) -> None:
         self.limit = limit

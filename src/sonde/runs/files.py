@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from sonde.runs.append import end_of_last_line
 from sonde.runs.lines import LINE_BYTES
 
 BLOCK = 512 * 1024
@@ -106,14 +107,7 @@ class LineFile:
 
     def whole_size(self) -> int:
         """Where the last whole line ends, found from the end of the file."""
-        end = self.size
-        while end > 0:
-            start = max(0, end - BLOCK)
-            newline = os.pread(self.descriptor, end - start, start).rfind(b"\n")
-            if newline >= 0:
-                return start + newline + 1
-            end = start
-        return 0
+        return end_of_last_line(self.descriptor, self.size)
 
     def fits(self, offset: int) -> bool:
         """Whether a line can begin at this byte."""

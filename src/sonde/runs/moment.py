@@ -40,7 +40,10 @@ def moments_of(
     row = view.generation
     name = row.generation_id
     if row.prompt is None or row.completion is None:
-        raise BadRequest(f"the text of generation {name} is no longer in the run directory")
+        raise BadRequest(
+            f"the text of generation {name} is no longer in the run directory; choose another with "
+            "--generation"
+        )
     prompt, said = tokenize(row.prompt, True), tokenize(row.completion, False)
     if len(prompt) != row.prompt_tokens or not 0 <= row.completion_tokens - len(said) <= 1:
         raise BadRequest(

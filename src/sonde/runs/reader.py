@@ -7,8 +7,8 @@ missing is named.
 
 import json
 import os
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -16,7 +16,10 @@ from sonde.runs.files import BLOCK, Identity, identity_of, open_lines
 from sonde.runs.layout import RunLayout
 from sonde.runs.listing import checkpoints, is_folder
 from sonde.schema.records import RunInfo
-from sonde.schema.runs import CheckpointList, CheckpointRow, RunRow
+from sonde.schema.runs import CheckpointList, CheckpointRow, RunList, RunRow
+
+if TYPE_CHECKING:
+    from sonde.runs.hub import Hub
 
 SMALL = 2**20
 """Metadata is not larger than this."""
@@ -75,6 +78,18 @@ def checkpoint_list(layout: RunLayout, counts: Counts, shown: Path | None = None
     return CheckpointList(rows=rows, count=len(rows), p5_dir=str(shown), p5_dir_exists=exists)
 
 
+def run_list(hub: "Hub") -> RunList:
+    """The runs under the hub's directory, the one written to last first."""
+    rows = [run_row(layout, hub.name_of(layout)) for layout in hub.layouts()]
+    rows.sort(key=lambda row: -(row.written or 0))
+    return RunList(
+        runs=rows,
+        count=len(rows),
+        directory=str(hub.layout.directory),
+        directory_exists=is_folder(hub.root),
+    )
+
+
 def run_row(layout: RunLayout, name: str) -> RunRow:
     """One run, as far as its files tell."""
     info = run_info(layout)
@@ -102,6 +117,11 @@ def run_info(layout: RunLayout) -> RunInfo | None:
         return None if found is None else RunInfo.model_validate(found)
     except ValidationError:
         return None
+
+
+def model_name(model: str | None) -> str:
+    """What people call a run's model: of one in a directory the directory's name, else its own."""
+    return PurePath(model).name if model and model.startswith("/") else model or ""
 
 
 def read_object(path: Path) -> dict[str, Any] | None:

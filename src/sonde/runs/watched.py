@@ -12,7 +12,6 @@ Listeners then go on by themselves from what is known here; see `tail`.
 """
 
 import asyncio
-import json
 import os
 import time
 from bisect import bisect_right
@@ -27,6 +26,7 @@ from sonde.runs.layout import RunLayout
 from sonde.runs.lines import BadLine, Lines, check
 from sonde.runs.listing import Closed, Listing, list_run
 from sonde.runs.news import News
+from sonde.runs.reader import read_object
 from sonde.runs.withheld import Withheld
 
 CUT_SECONDS = 0.1
@@ -86,11 +86,6 @@ class WatchedRun:
             "metrics": layout.metrics,
             "health": layout.health,
         }
-
-    @property
-    def open_files(self) -> list[LineFile]:
-        """What is being read."""
-        return list(self._files.values())
 
     def look(self) -> bool:
         """Learn what is in the directory now, and tell if it changed. -> whether it did"""
@@ -314,14 +309,5 @@ def _changed_at(path: Path) -> float:
 
 def _run_id(path: Path) -> str | None:
     """The run's own id; None where it has none that can be read."""
-    file = open_lines(path)
-    if file is None:
-        return None
-    try:
-        found = json.loads(os.pread(file.descriptor, 2**20, 0))
-    except ValueError:
-        return None
-    finally:
-        file.close()
-    run_id = found.get("run_id") if isinstance(found, dict) else None
+    run_id = (read_object(path) or {}).get("run_id")
     return run_id if isinstance(run_id, str) and len(run_id) <= 200 else None

@@ -38,7 +38,7 @@ DRAWS: Final = 19
 
 
 @dataclass(frozen=True, eq=False)
-class Site:
+class Seen:
     """What the dictionary sees of one prompt."""
 
     hook: Hook
@@ -69,14 +69,14 @@ def ablate(
     remove of them. `layer` is the one whose activations are read and changed, as a dictionary's
     file need not say which it belongs to.
     """
-    site = look(reader, autoencoder, tokens, layer)
-    chosen = list(features) if features is not None else strongest(site, TOP)
-    added = {each: contribution(site, autoencoder, each) for each in chosen}
+    seen = look(reader, autoencoder, tokens, layer)
+    chosen = list(features) if features is not None else strongest(seen, TOP)
+    added = {each: contribution(seen, autoencoder, each) for each in chosen}
     pieces = {each: piece for each, piece in added.items() if piece}
     if not pieces:
         raise BadRequest(
             f"of the features {chosen} of layer {layer} none is active in this prompt, so there is "
-            f"nothing to remove; the strongest at its end are {strongest(site, TOP)}"
+            f"nothing to remove; the strongest at its end are {strongest(seen, TOP)}"
         )
     generator = torch.Generator().manual_seed(seed)
     shams = {
@@ -88,10 +88,10 @@ def ablate(
         changes += [{at: piece[at]} for at in piece]
         changes += [piece, *shams[each]]
     logprob, foil = _rival(backend, tokens, answer)
-    scores = iter(_scored(backend, site, tokens, changes, [answer, foil]))
+    scores = iter(_scored(backend, seen, tokens, changes, [answer, foil]))
     baseline, unchanged = next(scores), next(scores)
     found = [
-        _effect(each, piece, site, [next(scores) - baseline for _ in range(len(piece) + 1 + draws)])
+        _effect(each, piece, seen, [next(scores) - baseline for _ in range(len(piece) + 1 + draws)])
         for each, piece in pieces.items()
     ]
     about = backend.describe()
@@ -99,7 +99,7 @@ def ablate(
         model=about.name,
         weights=about.weights,
         dictionary=autoencoder.origin.sha256 or autoencoder.origin.format,
-        hook=site.hook,
+        hook=seen.hook,
         layer=layer,
         tokens=reader.pieces(tokens),
         answer=reader.pieces([answer])[0],
@@ -115,41 +115,44 @@ def ablate(
 
 
 @torch.inference_mode()
-def look(reader: Reader, autoencoder: Autoencoder, tokens: Sequence[int], layer: int) -> Site:
+def look(reader: Reader, autoencoder: Autoencoder, tokens: Sequence[int], layer: int) -> Seen:
     """What the dictionary sees of a prompt."""
     if autoencoder.is_transcoder:
-        raise BadRequest(f"{autoencoder!r} is a transcoder: it does not rebuild what it reads")
+        raise BadRequest(
+            f"{autoencoder!r} is a transcoder: it does not rebuild what it reads; give an "
+            "autoencoder that does"
+        )
     if len(tokens) < 2:
         raise BadRequest("a prompt of one token: position 0 is an attention sink and is not read")
     hook = hook_of(autoencoder)
     ids = torch.tensor([list(tokens)])
     taken = reader.activations(ids, hook, [layer])[layer].float()
     read = counts(taken, torch.tensor([len(tokens)]))[0]
-    return Site(hook, layer, taken[0], read, autoencoder.encode(taken[0][read]))
+    return Seen(hook, layer, taken[0], read, autoencoder.encode(taken[0][read]))
 
 
-def strongest(site: Site, n: int) -> list[int]:
+def strongest(seen: Seen, n: int) -> list[int]:
     """The features most active at the last position, strongest first."""
-    if not bool(site.read[-1]):
+    if not bool(seen.read[-1]):
         return []
-    indices, _ = site.active.rows()[-1]
+    indices, _ = seen.active.rows()[-1]
     return indices[:n]
 
 
 @torch.inference_mode()
-def contribution(site: Site, autoencoder: Autoencoder, feature: int) -> dict[int, Tensor]:
+def contribution(seen: Seen, autoencoder: Autoencoder, feature: int) -> dict[int, Tensor]:
     """What a feature adds to the reconstruction, by position: only where it is active."""
-    x = site.activations[site.read]
-    mine = site.active.indices == feature
+    x = seen.activations[seen.read]
+    mine = seen.active.indices == feature
     without = Active(
-        site.active.indices,
-        site.active.values.where(~mine, 0.0),
-        site.active.offsets,
-        site.active.per_token,
+        seen.active.indices,
+        seen.active.values.where(~mine, 0.0),
+        seen.active.offsets,
+        seen.active.per_token,
     )
-    added = autoencoder.decode(site.active, x) - autoencoder.decode(without, x)
-    there = site.active.tokens[mine & (site.active.values != 0)].tolist()
-    positions = site.read.nonzero()[:, 0].tolist()
+    added = autoencoder.decode(seen.active, x) - autoencoder.decode(without, x)
+    there = seen.active.tokens[mine & (seen.active.values != 0)].tolist()
+    positions = seen.read.nonzero()[:, 0].tolist()
     return {positions[token]: added[token] for token in there}
 
 
@@ -171,7 +174,7 @@ def _rival(backend: Backend, tokens: Sequence[int], answer: int) -> tuple[float,
 
 def _scored(
     backend: Backend,
-    site: Site,
+    seen: Seen,
     tokens: Sequence[int],
     changes: Sequence[Mapping[int, Tensor]],
     pair: Sequence[int],
@@ -180,7 +183,7 @@ def _scored(
 
     The empty change writes back what was read.
     """
-    rows = [Row(computed=True), *(Row(tuple(_patches(site, change)), True) for change in changes)]
+    rows = [Row(computed=True), *(Row(tuple(_patches(seen, change)), True) for change in changes)]
     values = np.full(len(rows), np.nan)
     for part in backend.score(tokens, rows, pair):
         values[list(part.rows)] = part.logprobs[:, 0] - part.logprobs[:, 1]
@@ -191,15 +194,15 @@ def _scored(
     return [float(value) for value in values]
 
 
-def _patches(site: Site, change: Mapping[int, Tensor]) -> Iterator[Patch]:
-    where = list(change) or site.read.nonzero()[:, 0].tolist()
+def _patches(seen: Seen, change: Mapping[int, Tensor]) -> Iterator[Patch]:
+    where = list(change) or seen.read.nonzero()[:, 0].tolist()
     for at in where:
-        kept = site.activations[at] if not change else site.activations[at] - change[at]
-        yield Patch(site.hook, site.layer, at, FromVector(kept.cpu().numpy().astype(np.float32)))
+        kept = seen.activations[at] if not change else seen.activations[at] - change[at]
+        yield Patch(seen.hook, seen.layer, at, FromVector(kept.cpu().numpy().astype(np.float32)))
 
 
 def _effect(
-    feature: int, piece: Mapping[int, Tensor], site: Site, changes: Sequence[float]
+    feature: int, piece: Mapping[int, Tensor], seen: Seen, changes: Sequence[float]
 ) -> FeatureEffect:
     """From the changes of one feature: at each position, everywhere, and the random ones."""
     alone, everywhere, random = (
@@ -207,15 +210,15 @@ def _effect(
         changes[len(piece)],
         changes[len(piece) + 1 :],
     )
-    n = len(site.activations)
+    n = len(seen.activations)
     effects: list[float | None] = [None] * n
     for at, change in zip(piece, alone, strict=True):
         effects[at] = change
     activations = [0.0] * n
-    mine = site.active.indices == feature
-    positions = site.read.nonzero()[:, 0].tolist()
+    mine = seen.active.indices == feature
+    positions = seen.read.nonzero()[:, 0].tolist()
     for token, value in zip(
-        site.active.tokens[mine].tolist(), site.active.values[mine].tolist(), strict=True
+        seen.active.tokens[mine].tolist(), seen.active.values[mine].tolist(), strict=True
     ):
         activations[positions[token]] = value
     as_much = sum(abs(change) >= abs(everywhere) for change in random)

@@ -34,6 +34,8 @@ class Origin:
     """What it was trained on, as far as the files say."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     """What else its files say that may matter, as plain JSON values."""
+    folder: str | None = field(default=None, compare=False)
+    """Where the file is on this machine; None for one that was not read from a file."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

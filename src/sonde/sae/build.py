@@ -78,6 +78,22 @@ def core(
     return Core(*take(held, source, W_enc, b_enc, W_dec, b_dec))
 
 
+def linear_core(
+    held: Mapping[str, object], source: Path, *, ending: str = "", b_dec: str | None = None
+) -> Core:
+    """The four tensors of two `nn.Linear`, whose matrices are the other way round.
+
+    `ending` is what follows `encoder` and `decoder` in their names.
+    """
+    named = {
+        "W_enc": f"encoder{ending}.weight",
+        "b_enc": f"encoder{ending}.bias",
+        "W_dec": f"decoder{ending}.weight",
+        "b_dec": b_dec or f"decoder{ending}.bias",
+    }
+    return core(held, source, **named).transposed()
+
+
 def take(held: Mapping[str, object], source: Path, *names: str) -> list[Tensor]:
     """Matrices and vectors by the names a file gives them, or an error that lists what it has."""
     found = [held.get(name) for name in names]

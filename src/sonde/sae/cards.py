@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from sonde.schema.autoencoder import AutoencoderFile
+from sonde.schema.autoencoder import CONFIG, AutoencoderFile
 
-CONFIG: Final = "autoencoder.json"
 CARD: Final = "README.md"
 
 

@@ -11,6 +11,7 @@ The mean is that of the first few thousand tokens. Position 0 and other attentio
 and not replaced (see `buffer`).
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor
 
 from sonde.backends.torch.reading import Reader, Splice
-from sonde.errors import BadRequest
+from sonde.errors import BadRequest, EngineError
 from sonde.sae.autoencoder import Autoencoder
 from sonde.sae.buffer import counts, passes
 from sonde.sae.corpus import Contexts
@@ -136,9 +137,13 @@ class _Judged:
         """What was found."""
         if self._n == 0:
             raise BadRequest("no context has three tokens; cross-entropy needs some text")
-        return Evaluation(
-            self._meter.health(), CrossEntropy(*(loss / self._n for loss in self._losses))
-        )
+        losses = [loss / self._n for loss in self._losses]
+        if not all(map(math.isfinite, losses)):
+            raise EngineError(
+                f"the model's cross-entropy with layer {self.layer} as it is, rebuilt, zeroed and "
+                f"averaged is {losses}, not finite numbers; read it in float32"
+            )
+        return Evaluation(self._meter.health(), CrossEntropy(*losses))
 
 
 def _counted(some: Contexts) -> Tensor:
@@ -157,7 +162,8 @@ def check_fits(autoencoder: Autoencoder, layer: int, reader: Reader) -> None:
     if autoencoder.d_in != width or autoencoder.d_out != width:
         raise BadRequest(
             f"the autoencoder of layer {layer} reads {autoencoder.d_in} and writes "
-            f"{autoencoder.d_out} dimensions, and the model has {width}: it belongs to another"
+            f"{autoencoder.d_out} dimensions, and the model has {width}: it belongs to another, "
+            "which --model names"
         )
     if autoencoder.is_transcoder:
         raise BadRequest(

@@ -37,11 +37,6 @@ def read_some(path: Path, features: Iterable[int]) -> list[Feature]:
     return [_feature(path, lines, feature) for feature in features]
 
 
-def read_features(path: Path) -> list[Feature]:
-    """All of them, in order."""
-    return [_parsed(path, line) for line in _lines(path)]
-
-
 def _feature(path: Path, lines: list[bytes], feature: int) -> Feature:
     if not 0 <= feature < len(lines):
         raise BadRequest(

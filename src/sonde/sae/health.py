@@ -6,7 +6,7 @@ Position 0 of a prompt is an attention sink whose norm outweighs all others: lea
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import torch
@@ -87,66 +87,12 @@ class HealthMeter:
         )
 
 
-def fvu(x: Tensor, x_hat: Tensor) -> float | None:
-    """Σ‖x − x̂‖² / Σ‖x − mean‖² over tokens [tokens, width]; None where x does not vary."""
-    x = x.double()
-    variance = float((x - x.mean(0)).square().sum()) if len(x) else 0.0
-    unexplained = float((x - x_hat.double()).square().sum())
-    return _ratio(unexplained, variance, float(x.square().sum()))
-
-
-def cosine(x: Tensor, x_hat: Tensor) -> float | None:
-    """Mean cosine of each token's x and x̂ [tokens, width]; tokens without a direction left out."""
-    found = _cosines(x.double(), x_hat.double())
-    return float(found.mean()) if len(found) else None
-
-
-def l0(active: Active) -> float | None:
-    """Mean number of active features a token."""
-    return float(active.n_active.double().mean()) if len(active) else None
-
-
 def fired_features(active: Active, d_sae: int) -> Tensor:
     """Which features are active for at least one token. -> bool [d_sae]"""
     fired = torch.zeros(d_sae + 1, dtype=torch.bool, device=active.indices.device)
     nobody = d_sae  # a place for entries that are not active: to pick the others would wait
     fired.index_fill_(0, active.indices.where(active.values != 0, nobody), True)
     return fired[:d_sae]
-
-
-@dataclass(eq=False)
-class DeadFeatures:
-    """Which features have not been active for a window of tokens, the latest ones.
-
-    A feature's silence is counted in whole batches: within a batch, order does not matter.
-    """
-
-    d_sae: int
-    window: int
-    """How many tokens of silence make a feature dead."""
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    seen: int = 0
-    silent_for: Tensor = field(init=False)
-    """Tokens since each feature was last active, int64 [d_sae]."""
-
-    def __post_init__(self) -> None:
-        self.silent_for = torch.zeros(self.d_sae, dtype=torch.int64, device=self.device)
-
-    def add(self, active: Active) -> None:
-        """One batch of tokens."""
-        self.seen += len(active)
-        self.silent_for += len(active)
-        self.silent_for[fired_features(active, self.d_sae).to(self.device)] = 0
-
-    @property
-    def dead(self) -> Tensor:
-        """Which features are dead. -> bool [d_sae]"""
-        return self.silent_for >= self.window
-
-    @property
-    def share(self) -> float | None:
-        """How many of all; None until a whole window has been seen."""
-        return float(self.dead.double().mean()) if self.seen >= self.window else None
 
 
 @dataclass(frozen=True)
@@ -186,12 +132,6 @@ def _by_token(x: Tensor, x_hat: Tensor, lengths: Tensor, n_active: Tensor) -> Te
 def _length(x: Tensor) -> Tensor:
     length: Tensor = torch.linalg.vector_norm(x, dim=1)
     return length
-
-
-def _cosines(x: Tensor, x_hat: Tensor) -> Tensor:
-    lengths = _length(x) * _length(x_hat)
-    found = (lengths > 0) & lengths.isfinite()
-    return (x * x_hat).sum(1)[found] / lengths[found]
 
 
 def _ratio(unexplained: float, variance: float, square: float) -> float | None:

@@ -7,7 +7,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +29,7 @@ from sonde.sae.formats import (
     sonde,
     sparsify,
 )
+from sonde.schema.autoencoder import CONFIG
 
 PICKLES: Final = (".pt", ".pth")
 
@@ -45,7 +46,7 @@ class Format:
 
 
 FORMATS: Final = {
-    "sonde": Format(sonde.load, (sonde.CONFIG, sonde.WEIGHTS)),
+    "sonde": Format(sonde.load, (CONFIG, sonde.WEIGHTS)),
     "saelens": Format(saelens.load, (saelens.CONFIG, saelens.WEIGHTS), takes_factor=True),
     "sparsify": Format(sparsify.load, (sparsify.CONFIG, sparsify.WEIGHTS)),
     "dictionary_learning": Format(
@@ -88,7 +89,9 @@ def load_autoencoder(
     name, found = detect(where) if format is None else (format, _as_told(where, format))
     if factor is not None:
         _check_factor(factor, name, found)
-    return FORMATS[name].load(found, Given(k, d_in, hook, layer, factor))
+    made = FORMATS[name].load(found, Given(k, d_in, hook, layer, factor))
+    folder = str((found if found.is_dir() else found.parent).absolute())
+    return replace(made, origin=replace(made.origin, folder=folder))
 
 
 def detect(path: Path) -> tuple[str, Path]:

@@ -31,7 +31,7 @@ from sonde.sae.feature_file import FEATURES, write_features
 from sonde.sae.features import describe
 from sonde.sae.formats.sonde import save_autoencoder
 from sonde.sae.load import load_autoencoder
-from sonde.sae.train import Recipe, Report, Site, described, fast_products, train
+from sonde.sae.train import Recipe, Report, Sites, described, fast_products, train
 from sonde.sae.trainee import Trainee
 
 DESCRIBED_TOKENS: Final = 3_000_000
@@ -103,7 +103,7 @@ def make(
     reader: Reader,
     model: str,
     material: Material,
-    site: Site,
+    sites: Sites,
     recipe: Recipe,
     out: Path,
     *,
@@ -113,12 +113,12 @@ def make(
 ) -> dict[int, Path]:
     """Train one autoencoder a layer and write each into a folder of its own."""
     began = time.monotonic()
-    trainees = train(reader, material.train, site, recipe, state=out / STATE, report=report)
+    trainees = train(reader, material.train, sites, recipe, state=out / STATE, report=report)
     say(f"trained in {time.monotonic() - began:.0f} s")
     facts = {"recipe": described(recipe), "text": material.notes, **notes}
-    folders = {layer: out / f"layer_{layer}" for layer in site.layers}
+    folders = {layer: out / f"layer_{layer}" for layer in sites.layers}
     for layer, trainee in trainees.items():
-        keep(trainee, site, layer, model, facts, folders[layer])
+        keep(trainee, sites, layer, model, facts, folders[layer])
     every = -(-len(material.held_out) // KEPT_CONTEXTS)
     text = as_text(reader, material.held_out.take(slice(every // 2, None, every)))
     (out / KEPT).write_text(text, encoding="utf-8")
@@ -128,11 +128,11 @@ def make(
 
 
 def keep(
-    trainee: Trainee, site: Site, layer: int, model: str, facts: Mapping[str, Any], folder: Path
+    trainee: Trainee, sites: Sites, layer: int, model: str, facts: Mapping[str, Any], folder: Path
 ) -> None:
     """Save what was learned in half precision."""
     origin = Origin(model=model, notes=dict(facts))
-    finished = trainee.finished(site.hook, layer, origin)
+    finished = trainee.finished(sites.hook, layer, origin)
     save_autoencoder(finished, folder, dtype=torch.float16)
 
 

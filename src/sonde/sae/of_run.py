@@ -1,15 +1,17 @@
-"""Which dictionary a run was read with, as far as it is still to be found. Imports no torch."""
+"""Which dictionary a run was read with, as far as it is still to be found. Imports no torch.
 
-from functools import lru_cache
+A run names the file and its hash. What lies there now is believed only as far as the hash agrees:
+the same feature number means something else in another dictionary.
+"""
+
 from pathlib import Path
-from typing import Final
 
 from sonde.runs.layout import RunLayout
 from sonde.runs.reader import read_object, run_info
 from sonde.sae import shipped
 from sonde.sae.feature_file import FEATURES
-
-CARD: Final = "autoencoder.json"
+from sonde.schema.autoencoder import CONFIG
+from sonde.schema.records import SAEFile
 
 
 def dictionary_of(layout: RunLayout, layer: int) -> tuple[Path | None, str | None]:
@@ -20,20 +22,31 @@ def dictionary_of(layout: RunLayout, layer: int) -> tuple[Path | None, str | Non
     file = next((sae for sae in info.saes if sae.layer_index == layer), None)
     if file is None:
         return None, f"layer {layer} of this run was read with no dictionary"
-    beside = Path(file.path).parent
-    if (beside / FEATURES).is_file():
+    beside, folder = Path(file.path).parent, shipped.layers().get(layer)
+    if beside.is_absolute() and (beside / FEATURES).is_file() and _may_be(beside, file):
         return beside, None
-    folder = shipped.layers().get(layer)
-    if folder is not None and file.sha256 and file.sha256 == _hash_of(folder):
+    if folder is not None and file.sha256 and file.sha256 == _hash_in(folder):
         return folder, None
-    return None, (
-        f"there is no {FEATURES} beside {file.path}: nobody has described these features; "
+    return None, _why_not(beside, file)
+
+
+def _why_not(beside: Path, file: SAEFile) -> str:
+    """Without the folder's path: this goes into pages that are sent to others."""
+    name = Path(file.path).name
+    if beside.is_absolute() and not _may_be(beside, file):
+        return f"{name} has changed since the run was read with it"
+    return (
+        f"there is no {FEATURES} beside {name}: nobody has described these features; "
         "`sonde sae train` does so for those it trains"
     )
 
 
-@lru_cache(maxsize=64)
-def _hash_of(folder: Path) -> str | None:
-    """The hash of a shipped dictionary's weights, as its card has it."""
-    card = read_object(folder / CARD) or {}
-    return str(card["sha256"]) if "sha256" in card else None
+def _may_be(folder: Path, file: SAEFile) -> bool:
+    """Whether a folder holds that file still, as far as both say which it is."""
+    return not file.sha256 or _hash_in(folder) in (None, file.sha256)
+
+
+def _hash_in(folder: Path) -> str | None:
+    """The hash of a dictionary's weights, as the file beside them has it; None where none does."""
+    config = read_object(folder / CONFIG) or {}
+    return str(config["sha256"]) if "sha256" in config else None

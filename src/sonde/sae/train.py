@@ -107,7 +107,7 @@ Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
-class Site:
+class Sites:
     """Which activations are learned."""
 
     hook: Hook
@@ -117,7 +117,7 @@ class Site:
 def train(
     reader: Reader,
     contexts: Contexts,
-    site: Site,
+    sites: Sites,
     recipe: Recipe,
     *,
     state: Path | None = None,
@@ -136,8 +136,8 @@ def train(
             f"{contexts.n_tokens} tokens of text are less than a batch of {recipe.batch}; "
             "give more text or a smaller batch"
         )
-    said = {"recipe": asdict(recipe), "site": asdict(site), "tokens": contexts.n_tokens}
-    run = _Run(reader, contexts, site, recipe, report, report_every)
+    said = {"recipe": asdict(recipe), "site": asdict(sites), "tokens": contexts.n_tokens}
+    run = _Run(reader, contexts, sites, recipe, report, report_every)
     if state is not None and (saved := training_state.load(state, said, reader.device)):
         run.resume(saved)
     saved_at = time.monotonic()
@@ -169,12 +169,12 @@ class _Run:
         self,
         reader: Reader,
         contexts: Contexts,
-        site: Site,
+        sites: Sites,
         recipe: Recipe,
         report: Report,
         report_every: float,
     ) -> None:
-        self.reader, self.contexts, self.site, self.recipe = reader, contexts, site, recipe
+        self.reader, self.contexts, self.sites, self.recipe = reader, contexts, sites, recipe
         self.seen = self.rounds = 0
         self.trainees: dict[int, Trainee] = {}
         self._meter = _Meter(recipe.tokens, report, report_every)
@@ -189,7 +189,7 @@ class _Run:
     def round(self) -> None:
         """Read the next contexts and learn from each of their activations once."""
         recipe = self.recipe
-        read = gather(self.reader, self._next_contexts(), self.site.hook, self.site.layers)
+        read = gather(self.reader, self._next_contexts(), self.sites.hook, self.sites.layers)
         for layer, activations in read.items():
             if layer not in self.trainees:
                 self.trainees[layer] = self._trainee(layer, *centre_and_scale(activations))

@@ -1,32 +1,9 @@
-"""The words on the wire and in the files: types only. Imports no torch."""
+"""The words on the wire and in the files: types only. Imports no torch.
 
-from sonde.schema.analytics import (
-    AlarmSpan,
-    Coefficient,
-    Correlation,
-    Coverage,
-    Curves,
-    GenerationPage,
-    GenerationRow,
-    GenerationView,
-    GroupDifference,
-    LayerCount,
-    LayerFeatures,
-    Measure,
-    MissingFile,
-    Overview,
-    Ranking,
-    Scatter,
-    ScatterPoints,
-    Series,
-    Sibling,
-    Tile,
-    TokenFeatures,
-    TokenStretch,
-    Unit,
-    Vocabulary,
-    VocabularyFeature,
-)
+Those of sweeps, completions and the server are here by name. Those of run directories are asked for
+where they are: `records`, `runs`, `analytics`, `feature`, `ablation`, `autoencoder`.
+"""
+
 from sonde.schema.base import Wire
 from sonde.schema.chat import (
     Answer,
@@ -39,7 +16,6 @@ from sonde.schema.chat import (
     ChunkChoice,
     Delta,
     Message,
-    TextPart,
     TokenLogprob,
 )
 from sonde.schema.completion import (
@@ -52,7 +28,6 @@ from sonde.schema.completion import (
     CompletionRequest,
     FinishReason,
     Logprobs,
-    StreamOptions,
     Usage,
 )
 from sonde.schema.history import (
@@ -74,18 +49,6 @@ from sonde.schema.prompt import (
     SpanPosition,
 )
 from sonde.schema.provenance import Provenance
-from sonde.schema.records import (
-    Cadence,
-    Generation,
-    GRPOMetrics,
-    LayerHealth,
-    RunInfo,
-    RunMetadata,
-    RunStatus,
-    SAEFile,
-    SAELogRecord,
-    SidecarHealth,
-)
 from sonde.schema.server import (
     Capabilities,
     Health,
@@ -130,47 +93,11 @@ from sonde.schema.vectors import (
     RegisterVectors,
     UnregisterVectors,
     VectorList,
-    VectorName,
     VectorSite,
     VectorsUnregistered,
 )
 
 __all__ = [
-    "AlarmSpan",
-    "Coefficient",
-    "Correlation",
-    "Coverage",
-    "Curves",
-    "GenerationPage",
-    "GenerationRow",
-    "GenerationView",
-    "GroupDifference",
-    "LayerCount",
-    "LayerFeatures",
-    "Measure",
-    "MissingFile",
-    "Overview",
-    "Ranking",
-    "Scatter",
-    "ScatterPoints",
-    "Series",
-    "Sibling",
-    "Tile",
-    "TokenFeatures",
-    "TokenStretch",
-    "Unit",
-    "Vocabulary",
-    "VocabularyFeature",
-    "Cadence",
-    "GRPOMetrics",
-    "Generation",
-    "LayerHealth",
-    "RunInfo",
-    "RunMetadata",
-    "RunStatus",
-    "SAEFile",
-    "SAELogRecord",
-    "SidecarHealth",
     "HOOKS",
     "Alignment",
     "Answer",
@@ -234,7 +161,6 @@ __all__ = [
     "SourceRunUse",
     "SpanPosition",
     "Start",
-    "StreamOptions",
     "Summary",
     "SweepCancelled",
     "SweepEntry",
@@ -244,7 +170,6 @@ __all__ = [
     "SweepState",
     "SweepSummary",
     "Text",
-    "TextPart",
     "Timing",
     "TokenLogprob",
     "TokenizeRequest",
@@ -252,7 +177,6 @@ __all__ = [
     "UnregisterVectors",
     "Usage",
     "VectorList",
-    "VectorName",
     "VectorSite",
     "VectorsUnregistered",
     "Wire",

@@ -17,6 +17,9 @@ Ranking = Literal["sum", "count", "high"]
 Unit = Literal["step", "token"]
 """What time is counted in: optimizer steps, or tokens of one step."""
 
+Among = Literal["all", "passed", "failed", "within groups"]
+"""`within groups`: both as differences from the mean of the generation's group."""
+
 
 class Coverage(Wire):
     """How much of a run an answer is about."""
@@ -28,7 +31,8 @@ class Coverage(Wire):
     """Of the files of records."""
     records: int
     withheld: int
-    """Lines that are not valid JSON, or are no records, and are counted nowhere else."""
+    """Lines that are not valid JSON, or not what belongs in their file: no records, no generations,
+    no metrics, no health. They are counted nowhere else."""
 
 
 class MissingFile(Wire):
@@ -118,8 +122,7 @@ class Correlation(Wire):
     generations to be independent.
     """
 
-    among: Literal["all", "passed", "failed", "within groups"]
-    """`within groups`: both as differences from the mean of the generation's group."""
+    among: Among
     n: int
     groups: int | None
     """How many groups the differences are from; n is smaller by so many in the interval."""

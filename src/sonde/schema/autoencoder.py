@@ -1,10 +1,13 @@
 """The configuration beside the weights of an autoencoder that Sonde wrote."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from sonde.schema.base import Whole, Wire
+
+CONFIG: Final = "autoencoder.json"
+"""What the file is called."""
 
 Positive = Annotated[Whole, Field(gt=0)]
 

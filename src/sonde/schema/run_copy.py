@@ -42,6 +42,6 @@ class RunCopy(Wire):
     views: dict[str, GenerationView]
     """The newest generations token by token, by id; fewer than listed where they are long."""
     pieces: dict[str, list[str]]
-    """Completions split into tokens, by generation; only a model can say."""
+    """Completions split into tokens, by generation; empty where no tokenizer was to be had."""
     cards: dict[int, FeatureCards]
     """What features mean, by layer."""

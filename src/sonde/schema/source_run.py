@@ -1,14 +1,16 @@
 """Source runs: activations captured from one prompt, as clients see them."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from sonde.schema.base import Wire
 from sonde.schema.site import Hook
 
-RunName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")]
+NAME: Final = r"^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$"
 """1 to 128 letters, digits, '.', '_' or '-', and no '.' first: it becomes part of URLs."""
+
+RunName = Annotated[str, Field(pattern=NAME)]
 
 
 class SourceRun(Wire):

@@ -1,6 +1,6 @@
 """A patch sweep on the wire: the request, the events, the summary, the estimate."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, FiniteFloat
 
@@ -12,6 +12,9 @@ from sonde.schema.source_run import RunName
 Metric = Literal["logprob", "logit_diff", "recovered"]
 """`logprob` of the answer · `logit_diff` answer minus foil · `recovered` share of the gap between
 corrupt and clean answer log-probability that the patch wins back (0 is corrupt, 1 is clean)."""
+
+MIN_GAP: Final = 1e-9
+"""Clean and corrupt closer than this have no gap to recover a share of."""
 
 
 class Mask(Wire):
@@ -144,6 +147,8 @@ class Start(Wire):
     hooks: list[Hook] | None = Field(default=None, exclude_if=lambda value: value is None)
     cells: int
     tokens: PromptTokens
+    corrupt: float | None = Field(default=None, exclude_if=lambda value: value is None)
+    """The baseline, as in the summary: with it a half-filled heatmap has its scale's zero."""
     id: str | None = Field(default=None, exclude_if=lambda value: value is None)
     """The sweep's id on a server."""
 

@@ -6,10 +6,11 @@ from pydantic import Field, FiniteFloat
 
 from sonde.schema.base import Whole, Wire
 from sonde.schema.site import Hook
+from sonde.schema.source_run import NAME
 from sonde.schema.sweep import PatchVectors
 
-VectorName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")]
-"""1 to 128 letters, digits, '.', '_' or '-', and no '.' first, like the name of a source run."""
+VectorName = Annotated[str, Field(pattern=NAME)]
+"""As a source run is called."""
 
 
 class NamedVector(Wire):

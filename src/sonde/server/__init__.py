@@ -1,0 +1,1 @@
+"""A model and run directories behind HTTP. `serving` puts the parts together."""

@@ -40,6 +40,7 @@ from sonde.server.routes import (
     ui,
     vectors,
 )
+from sonde.server.run_tokens import Split
 
 ROUTES = (
     sweeps.routes,
@@ -91,9 +92,7 @@ def create_gateway(gateway: Gateway) -> FastAPI:
     return _built(routers, gateway.network, gateway.metrics, gateway.runs.close)
 
 
-def run_routers(
-    runs_hub: Hub, network: Network, split: Callable[[str], list[str]] | None = None
-) -> list[APIRouter]:
+def run_routers(runs_hub: Hub, network: Network, split: Split | None = None) -> list[APIRouter]:
     """What is about run directories. `split` is a model's tokens of a text, where there is one."""
     asked = Analytics()
     return [

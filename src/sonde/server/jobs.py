@@ -156,7 +156,7 @@ class Engine:
         self, work: Callable[[], Iterator[T]], listener: Listener[T], *, kind: Kind = "call"
     ) -> Job:
         """Queue a job."""
-        job = Job(work, listener, self._lose)
+        job = Job(work, listener, self.lose)
         with self._changed:
             self._check_room(kind)
             self._lanes[kind].waiting.append(job)
@@ -214,7 +214,7 @@ class Engine:
         self._cancel_all(ServerStopping())
         self._thread.join()
 
-    def _lose(self, error: EngineLost) -> None:
+    def lose(self, error: EngineLost) -> None:
         """Remember that nothing more can be computed, and end everything with that."""
         self.lost = self.lost or error
         self._cancel_all(self.lost)

@@ -28,6 +28,7 @@ TAGS = [
     {"name": "tokens", "description": "Text to tokens and back."},
     {"name": "vectors", "description": "Named vectors to patch in."},
     {"name": "runs", "description": "What trainers write, as it is written."},
+    {"name": "analytics", "description": "Questions about a run as a whole."},
     {"name": "server", "description": "The model, the limits, and how it goes."},
 ]
 

@@ -121,6 +121,9 @@ STALLED_SECONDS = 2.0
 UNHEALTHY_SECONDS = 10.0
 """How long a server whose engine is lost still says so, before it ends by itself."""
 
+LOOK_TICKS = 20
+"""How often the engine is looked after when nobody asks anything of it, in tenths of a second."""
+
 
 class Server(uvicorn.Server):
     """uvicorn around our app. The first signal asks it to stop, the second ends it.
@@ -154,10 +157,21 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second. -> whether to stop."""
+        if counter % LOOK_TICKS == 0:
+            self._look()
         if self.lost is not None:
             self._ends = self._ends or time.monotonic() + UNHEALTHY_SECONDS
             self.should_exit = self.should_exit or time.monotonic() > self._ends
         return await super().on_tick(counter)
+
+    def _look(self) -> None:
+        """Learn of an engine that died while it had nothing to do; asks no work of it."""
+        if not isinstance(self._parts, Parts) or self.lost is not None:
+            return
+        try:
+            self._parts.backend.describe()
+        except EngineLost as error:
+            self._parts.engine.lose(error)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop what streams first: they then end with a word, not with a broken connection."""

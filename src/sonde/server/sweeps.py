@@ -270,7 +270,7 @@ class Sweeps:
 
     def cancel(self, sweep: str) -> RunningSweep | None:
         """Stop a sweep; None when it has ended already, `UnknownSweep` when there is none."""
-        running = self._under_way.get(sweep)
+        running = self.under_way(sweep)
         if running is None:
             self._store.entry(sweep)
             return None
@@ -289,14 +289,14 @@ class Sweeps:
 
     def record(self, sweep: str) -> SweepRecord:
         """One sweep, whole."""
-        running = self._under_way.get(sweep)
+        running = self.under_way(sweep)
         if running is None:
             return self._store.record(sweep)
         return SweepRecord(**running.entry().model_dump(), summary=None)
 
     async def follow(self, sweep: str, after: int = 0) -> AsyncGenerator[list[tuple[int, bytes]]]:
         """Batches of a sweep's numbered events, above `after`: live, or from the history."""
-        running = self._under_way.get(sweep)
+        running = self.under_way(sweep)
         if running is not None:
             async with aclosing(running.follow(after, guest=True)) as batches:
                 async for batch in batches:

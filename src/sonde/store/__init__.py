@@ -1,0 +1,1 @@
+"""What a server keeps: source runs in memory, finished sweeps on disk."""

@@ -24,11 +24,12 @@ from sonde.errors import (
     UnknownSourceRun,
 )
 from sonde.schema import Hook, SourceRun
+from sonde.schema.source_run import NAME
 
 T = TypeVar("T")
 
 LEASE_SECONDS = 300.0
-_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+_NAME = re.compile(NAME)
 
 
 @dataclass(frozen=True)

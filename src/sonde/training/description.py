@@ -3,9 +3,10 @@
 import platform
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Final
 
-from sonde.sae.autoencoder import Autoencoder
+from sonde.sae.autoencoder import Autoencoder, Origin
 from sonde.schema.records import Cadence, RunInfo, SAEFile
 from sonde.training.metadata import Task
 
@@ -49,9 +50,15 @@ def run_info(
 def dictionaries(saes: Mapping[int, Autoencoder]) -> list[SAEFile]:
     """Which file each layer is read with. One made in memory has neither path nor hash."""
     return [
-        SAEFile(layer_index=layer, path=sae.origin.file or "memory", sha256=sae.origin.sha256 or "")
+        SAEFile(layer_index=layer, path=_path(sae.origin), sha256=sae.origin.sha256 or "")
         for layer, sae in saes.items()
     ]
+
+
+def _path(origin: Origin) -> str:
+    if origin.file is None:
+        return "memory"
+    return origin.file if origin.folder is None else str(Path(origin.folder) / origin.file)
 
 
 def versions() -> dict[str, str]:

@@ -125,10 +125,10 @@ class GRPOTap:
             )
             keys.append(self._batch << 32 | index)
             self._noted[keys[-1]] = (sample, lengths[row])
-        self._forget_old(keys)
+        self._forget_old()
         return torch.tensor(keys, dtype=torch.long)
 
-    def _forget_old(self, keys: list[int]) -> None:
+    def _forget_old(self) -> None:
         """Keep this batch and the one before: a step can take rows of both, never of older ones."""
         oldest = (self._batch - 1) << 32
         self._noted = {key: noted for key, noted in self._noted.items() if key >= oldest}

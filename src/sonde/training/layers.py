@@ -9,7 +9,7 @@ from sonde.errors import BadTrainer, LayerOutOfRange
 
 
 def decoder_layers(model: Any) -> nn.ModuleList:
-    """The decoder blocks of a causal language model, wrapped or not."""
+    """The layers of a causal language model, wrapped or not."""
     wanted = model.config.get_text_config().num_hidden_layers
     roots = [_decoder(model), model]
     for root in roots:
@@ -23,7 +23,7 @@ def decoder_layers(model: Any) -> nn.ModuleList:
 
 
 def chosen(model: Any, indices: Sequence[int]) -> dict[int, nn.Module]:
-    """The blocks with these numbers."""
+    """The layers with these numbers."""
     layers = decoder_layers(model)
     for index in indices:
         if not 0 <= index < len(layers):

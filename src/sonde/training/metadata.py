@@ -116,14 +116,6 @@ def read_metadata(layout: RunLayout, step: int) -> RunMetadata | None:
         return None
 
 
-def read_info(layout: RunLayout) -> RunInfo | None:
-    """`run.json`; None where there is none or it cannot be read."""
-    try:
-        return RunInfo.model_validate_json(layout.run_info.read_bytes())
-    except (OSError, ValueError):
-        return None
-
-
 def last_checkpoint(layout: RunLayout) -> int | None:
     """The last step that can be resumed from: a checkpoint that was finished, metadata and all."""
     if not layout.directory.is_dir():

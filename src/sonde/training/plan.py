@@ -103,7 +103,8 @@ def _in_folder(folder: Path, layer: int) -> Path:
         if path.exists():
             return path
     raise MissingDictionary(
-        f"layer {layer} has no dictionary: none of {', '.join(map(str, names))} exists"
+        f"layer {layer} has no dictionary: none of {', '.join(map(str, names))} exists; give a "
+        "folder that has one with --saes, or use --sae-attach off"
     )
 
 

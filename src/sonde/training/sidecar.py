@@ -26,6 +26,7 @@ from transformers import TrainerCallback
 from sonde.errors import BadTrainer, MissingDictionary, ResumeDrift, RunExists
 from sonde.runs.archive import run_found
 from sonde.runs.layout import RunLayout
+from sonde.runs.reader import run_info as read_info
 from sonde.runs.writer import RunWriter
 from sonde.sae.autoencoder import Autoencoder
 from sonde.schema.records import RunStatus
@@ -34,7 +35,7 @@ from sonde.training.description import dictionaries, run_info
 from sonde.training.encoding import Encoder
 from sonde.training.grpo_tap import GRPOTap
 from sonde.training.layers import chosen
-from sonde.training.metadata import Task, drift, metadata, read_info, read_metadata
+from sonde.training.metadata import Task, drift, metadata, read_metadata
 from sonde.training.plain_tap import PlainTap
 from sonde.training.recorder import Recorder
 from sonde.training.session import CAPACITY, Session

@@ -60,6 +60,7 @@ class TestPackedInSmallChunks(TestPacked):
         return made
 
 
+@pytest.mark.slow
 class TestWholeSequence(BackendIdentities):
     @pytest.fixture
     def backend(self) -> Backend:

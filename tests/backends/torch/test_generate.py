@@ -26,7 +26,9 @@ def complete(backend: TorchBackend, tokens: list[int], **options: object) -> lis
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "qwen3_moe", "gpt_oss", "mistral"])
-@pytest.mark.parametrize("n_tokens", [1, pytest.param(9, marks=pytest.mark.slow), 16])
+@pytest.mark.parametrize(
+    "n_tokens", [*(pytest.param(n, marks=pytest.mark.slow) for n in (1, 9)), 16]
+)
 def test_greedy_completion_is_the_models_own(name: str, n_tokens: int) -> None:
     backend, reference = prepared(name)
     tokens = prompt(n_tokens, 1)

@@ -1,5 +1,6 @@
 """The hooks of a model are found by watching it run, and offered only where the evidence holds."""
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -8,16 +9,21 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from sonde.backends.torch.layout import find_layers, find_layout, first_tensor, received_tensor
-from sonde.backends.torch.path import choose_path
+from sonde.backends.torch.path import Path, choose_path
 from sonde.errors import EngineError
 from tests.architectures import ARCHITECTURES, Architecture
 from tests.backends.torch.tiny import prompt
 
 
+@cache
+def path_of(name: str) -> Path:
+    """The path of a tiny model of an architecture, with the model in it."""
+    return choose_path(ARCHITECTURES[name].build())
+
+
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_every_architecture_offers_the_hooks_it_has(name: str) -> None:
-    architecture = ARCHITECTURES[name]
-    path = choose_path(architecture.build())
+    architecture, path = ARCHITECTURES[name], path_of(name)
 
     assert path.layout.hooks == architecture.hooks
     assert path.name == architecture.path
@@ -25,11 +31,10 @@ def test_every_architecture_offers_the_hooks_it_has(name: str) -> None:
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_the_modules_are_those_that_their_names_say(name: str) -> None:
-    architecture = ARCHITECTURES[name]
-    model = architecture.build()
-    layout = choose_path(model).layout
+    architecture, path = ARCHITECTURES[name], path_of(name)
+    layout = path.layout
 
-    assert layout.layers == architecture.parts.layers_of(model)
+    assert layout.layers == architecture.parts.layers_of(path.model)
     for site in layout.sites:
         names = {id(module): n for n, module in site.layer.named_children()}
         if "mlp_in" in layout.hooks:

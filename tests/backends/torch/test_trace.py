@@ -32,7 +32,9 @@ def same(one: Trace, other: Trace) -> bool:
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma3", "olmo2", "gpt2", "mixtral", "jamba"])
-@pytest.mark.parametrize("n_tokens", [9, 16, 37])
+@pytest.mark.parametrize(
+    "n_tokens", [*(pytest.param(n, marks=pytest.mark.slow) for n in (9, 16)), 37]
+)
 def test_every_hook_holds_what_an_ordinary_run_has_there(name: str, n_tokens: int) -> None:
     path, reference, tokens = path_of(name), prepared(name)[1], prompt(n_tokens, 1)
 

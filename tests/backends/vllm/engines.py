@@ -13,7 +13,6 @@ from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from sonde.backends.torch.text import Text
 from sonde.backends.vllm.backend import VllmBackend
 from sonde.backends.vllm.load import load_backend
 from tests.tiny_model import tiny_tokenizer
@@ -46,4 +45,4 @@ def beside(
     """Another backend on the engine of the first, with a tokenizer and a store of its own."""
     named = first.facts.description.model_copy(update={"name": "tiny"})
     facts = replace(first.facts, description=named)
-    return VllmBackend(first._driver, facts, Text(tokenizer), source_budget=source_budget)
+    return VllmBackend(first._driver, facts, tokenizer, source_budget=source_budget)

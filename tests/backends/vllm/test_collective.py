@@ -7,7 +7,6 @@ import pytest
 from sonde.backends.vllm.collective import (
     all_weights,
     first_found,
-    united_keys,
     united_manifests,
     united_outcome,
 )
@@ -60,8 +59,7 @@ def test_a_run_exists_if_any_rank_holds_a_part_of_it() -> None:
     assert united_manifests([{}, {}]) == {}
 
 
-def test_keys_are_united_and_the_owner_answers() -> None:
-    assert united_keys([["a"], [], ["a", "b"]]) == {"a", "b"}
+def test_the_rank_that_has_it_answers() -> None:
     assert first_found([None, b"x"]) == b"x"
     assert first_found([None, None]) is None
 

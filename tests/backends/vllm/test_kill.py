@@ -1,4 +1,4 @@
-"""A worker is killed in the middle of a sweep: the sweep fails, the server says so, and ends."""
+"""A worker is killed, in the middle of a sweep or idle: the server says so, and ends."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -80,6 +81,8 @@ def url_of(server: subprocess.Popen[bytes]) -> str:
     assert server.stdout is not None
     for line in server.stdout:
         if line.startswith(b"Sonde listens on "):
+            # vLLM writes out all it was doing when a worker dies, and waits until it is read.
+            threading.Thread(target=server.stdout.read, daemon=True).start()
             return line.split()[-1].decode()
     raise AssertionError("the server never listened")
 
@@ -107,8 +110,25 @@ def test_a_worker_killed_in_mid_sweep_fails_the_sweep_and_ends_the_server(
         assert "the engine is lost" in health.json()["error"]["message"]
         refused = http.post("/v1/completions", json={"prompt": "The", "max_tokens": 1})
         assert refused.status_code == 503
+    ends_with_a_word(server, tmp_path)
+
+
+def test_a_worker_killed_while_nobody_asks_anything_ends_the_server_too(
+    server: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    with httpx.Client(base_url=url_of(server), timeout=PATIENCE, trust_env=False) as http:
+        assert http.get("/health").status_code == 200
+        workers(server.pid)[-1].send_signal(signal.SIGKILL)
+        while http.get("/health").status_code == 200:  # which asks nothing of the engine
+            time.sleep(0.2)
+        assert "the engine is lost" in http.get("/health").json()["error"]["message"]
+    ends_with_a_word(server, tmp_path)
+
+
+def ends_with_a_word(server: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    """With status 1, one line that says what to do, and nothing left behind."""
     left = psutil.Process(server.pid).children(recursive=True)
-    server.communicate(timeout=PATIENCE)
+    server.wait(timeout=PATIENCE)
     said = (tmp_path / "stderr").read_text()
     assert server.returncode == 1, said
     last = [line for line in said.splitlines() if line.startswith("error: ")]

@@ -89,14 +89,6 @@ def test_a_step_that_fails_is_over_too() -> None:
     assert watcher.heard[-1] == "stepped"
 
 
-def test_watching_can_be_stopped() -> None:
-    runner, watcher = RunnerV1(), Watcher()
-    stop = watch(runner, watcher)
-    stop()
-    runner.execute_model("now")
-    assert watcher.heard == []
-
-
 def test_the_runners_are_told_apart() -> None:
     assert (kind_of(RunnerV1()), kind_of(RunnerV2())) == ("V1", "V2")
 

@@ -13,7 +13,6 @@ from sonde.errors import BadRequest  # noqa: E402
 def test_scoring_asks_for_exactly_the_ids_each_once() -> None:
     params = sampling.scoring([7, 3, 7])
     assert (params.logprob_token_ids, params.max_tokens, params.temperature) == ([7, 3], 1, 0.0)
-    assert sampling.scoring([1], fresh=True).skip_reading_prefix_cache
 
 
 def test_a_capture_takes_nothing_from_the_cache() -> None:

@@ -131,10 +131,10 @@ class Norm(nn.Module):
         return total * 2, total
 
 
-def test_every_site_of_a_layer_is_tapped_and_the_taps_can_be_taken_out() -> None:
+def test_every_site_of_a_layer_is_tapped_and_idle_outside_a_step() -> None:
     layer, step, noted = Layer(), Step(), Noted()
     places = Places(layer, layer.norm, layer.second, layer.mlp, layer.mlp)
-    remove = install({7: places}, step)
+    install({7: places}, step)
     sites = [(h, 7) for h in ("pre_attn", "post_attn", "mlp_in", "mlp_out", "post_block")]
     rows = torch.arange(3)
     step.work = {s: SiteWork([SiteReads(rows, [0, 1, 2], noted)]) for s in sites}  # type: ignore[misc]
@@ -147,7 +147,7 @@ def test_every_site_of_a_layer_is_tapped_and_the_taps_can_be_taken_out() -> None
     assert torch.equal(kept["post_attn", 7], stream + stream)  # the branch here is the stream
     assert torch.equal(kept["post_block", 7], hidden + residual)
     assert torch.equal(kept["mlp_out", 7], hidden)
-    remove()
+    step.work = {}
     layer(stream.clone(), stream.clone())
     assert len(noted.kept) == 5
 

@@ -5,7 +5,7 @@ Prompts of up to 57 tokens come in chunks of 24, and the cache of keys and value
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -19,7 +19,6 @@ from sonde.backends.base import FromRun, FromVector, GenerateRequest, Patch, Row
 from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.torch.loading.checkpoint import load_tokenizer
 from sonde.backends.torch.loading.load import load_model
-from sonde.backends.torch.text import Text
 from sonde.backends.vllm import load
 from sonde.backends.vllm.backend import VllmBackend
 from sonde.backends.vllm.driver import Driver
@@ -49,11 +48,11 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def untouched(directory: Path) -> Iterator[VllmBackend]:
+def untouched(directory: Path, options: Mapping[str, Any]) -> Iterator[VllmBackend]:
     """The same engine without our worker extension, our scheduler and our taps."""
     arguments = {"model": str(directory), "dtype": "float32", "enforce_eager": True,
                  "skip_tokenizer_init": True, "max_logprobs": -1, "block_size": 32,
-                 "disable_log_stats": True, **CRAMPED}  # fmt: skip
+                 "disable_log_stats": True, **options}  # fmt: skip
     from vllm.engine.arg_utils import EngineArgs
 
     config = EngineArgs(**arguments).create_engine_config()
@@ -66,7 +65,7 @@ def untouched(directory: Path) -> Iterator[VllmBackend]:
 
 def _about(directory: Path, config: Any) -> tuple[Any, Any]:
     reply = {"device": "cpu", "weights": "", "stage": 0, "share": 0}
-    return facts_of("untouched", config, [reply], [0]), Text(load_tokenizer(directory))
+    return facts_of("untouched", config, [reply], [0]), load_tokenizer(directory)
 
 
 def asked(seed: int, *, patched: bool) -> GenerateRequest:
@@ -142,7 +141,7 @@ def test_two_hundred_mixed_requests_and_the_unpatched_have_the_bits_of_an_untouc
         mixed = together(backend, MIXED, 24)
         assert len(thrown_out) > 5, "nothing was preempted: the test has lost its point"
         alone = [together(backend, [request], 1)[0] for request in MIXED[:40]]
-    with untouched(directory) as stock:
+    with untouched(directory, CRAMPED) as stock:
         plain = together(stock, PLAIN, 24)
     for i, request in enumerate(MIXED):
         if not request.patches:

@@ -62,3 +62,15 @@ def test_a_directory_that_is_not_there_has_nothing_and_later_something(
     assert analysis.advance().steps() == (1, 2)
     analysis.stop()
     analysis.close()
+
+
+def test_lines_of_companions_that_cannot_be_used_are_counted_too(
+    tmp_path: Path, connection: DuckDBPyConnection
+) -> None:
+    made = made_run(tmp_path / "run", steps=2)
+    for companion in (made.layout.generations, made.layout.metrics, made.layout.health):
+        with companion.open("ab") as file:
+            file.write(b'{"step": "two"}\n')
+    analysis = RunAnalysis(connection, made.layout, None, **SIZES)
+    assert analysis.advance().coverage.withheld == 3
+    analysis.close()

@@ -34,11 +34,6 @@ def summed(found: Ingested) -> int:
     return sum(losses.part.records for losses in found.parts)
 
 
-@pytest.fixture
-def trainer(tmp_path: Path) -> Trainer:
-    return Trainer(tmp_path / "run")
-
-
 def test_only_what_is_new_is_read(trainer: Trainer, connection: DuckDBPyConnection) -> None:
     reader = ingest(trainer, connection)
     assert reader.advance() == Ingested()

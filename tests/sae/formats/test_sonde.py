@@ -10,8 +10,9 @@ import torch
 from sonde.errors import BadWeights, DamagedFile, UnsafeFile
 from sonde.sae.activations import Activation, BatchTopK, Gated, GroupMax, JumpRelu, Relu, TopK
 from sonde.sae.autoencoder import Origin
-from sonde.sae.formats.sonde import CONFIG, WEIGHTS, save_autoencoder
+from sonde.sae.formats.sonde import WEIGHTS, save_autoencoder
 from sonde.sae.load import load_autoencoder
+from sonde.schema.autoencoder import CONFIG
 from tests.sae.formulas import D_IN, D_SAE, K, activations, dictionary
 
 X = torch.from_numpy(activations())

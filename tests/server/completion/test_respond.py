@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from sonde.errors import HookNeverFired
+from tests.local import LOCAL
 from tests.server.completion.endless import Endless, opened
 from tests.server.tiny_server import Served, served
 
@@ -102,7 +103,7 @@ async def left(here: Served, when: Callable[[], bool], **fields: Any) -> None:
     """Ask for something endless and leave, when it is time; return when the server knows."""
     over = {"route": ROUTE, "method": "POST"}
     async with asyncio.timeout(30):
-        async with httpx.AsyncClient(base_url=here.url, trust_env=False, timeout=60) as http:
+        async with httpx.AsyncClient(base_url=here.url, timeout=60, **LOCAL) as http:
             asking = asyncio.create_task(http.post(ROUTE, json=LONG | fields))
             while not when():
                 await asyncio.sleep(0.001)

@@ -153,6 +153,7 @@ def test_the_status_the_body_and_the_words(http: httpx.Client, wrong: Wrong, str
     assert runs(http) == ["stored"], "whatever was captured for it is gone"
 
 
+@pytest.mark.slow
 @each_row
 def test_of_two_errors_the_earlier_one_is_told(http: httpx.Client, wrong: Wrong) -> None:
     for later in ROWS:

@@ -13,6 +13,7 @@ from sonde.runs.analytics.analysis import RunAnalysis
 from sonde.runs.analytics.database import connect
 from sonde.runs.analytics.heatmap import feature_tile, layer_tile, time_axis
 from sonde.runs.analytics.vocabulary import vocabulary
+from tests.local import LOCAL
 from tests.runs.analytics.made import Made, made_run, reference_run
 from tests.server.listening import gateway
 
@@ -32,7 +33,7 @@ def made(root: Path) -> Made:
 
 @pytest.fixture(scope="module")
 def http(root: Path, made: Made) -> Iterator[httpx.Client]:
-    with gateway(root) as url, httpx.Client(base_url=url, trust_env=False) as client:
+    with gateway(root) as url, httpx.Client(base_url=url, **LOCAL) as client:
         yield client
 
 

@@ -1,10 +1,13 @@
 """The page that lists the routes."""
 
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from sonde.runs.hub import Hub
+from sonde.runs.layout import RunLayout
 from sonde.server.app import create_app
 from sonde.server.routes.docs import page
 from tests.scripted import Scripted
@@ -27,7 +30,7 @@ class Links(HTMLParser):
 
 async def test_every_route_is_on_the_page_and_nothing_comes_from_elsewhere(tmp_path: Path) -> None:
     with parts_over(Scripted(), tmp_path) as parts:
-        app = create_app(parts)
+        app = create_app(replace(parts, runs=Hub(RunLayout(tmp_path))))
         async with client_of(app) as http:
             answer = await http.get("/docs")
         document = app.openapi()

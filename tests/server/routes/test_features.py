@@ -13,6 +13,7 @@ from sonde.sae import shipped
 from sonde.sae.feature_file import FEATURES, write_features
 from sonde.schema.feature import Feature
 from sonde.schema.records import Cadence, RunInfo, SAEFile
+from tests.local import LOCAL
 from tests.server.listening import gateway
 
 
@@ -38,7 +39,7 @@ def describe(root: Path, name: str, *saes: SAEFile) -> None:
 
 
 def get(url: str, **query: Any) -> Any:
-    return httpx.get(f"{url}/api/saes/7", params=query, trust_env=False)
+    return httpx.get(f"{url}/api/saes/7", params=query, **LOCAL)
 
 
 def test_shipped_features_are_described_in_the_order_asked_for(url: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from sonde.schema.run_copy import RunCopy
 from sonde.server.errors import add_error_handlers
 from sonde.server.routes.run_page import assets_of, routes
 from tests.runs.analytics.made import made_run
+from tests.tiny_model import tiny_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +59,17 @@ def test_the_file_holds_the_whole_run(http: TestClient) -> None:
     first = copy.generations.generations[0]
     assert copy.pieces[first.generation_id] == (first.completion or "").split()
     assert copy.cards[15].reason, "nobody has described these features, and the page says so"
+
+
+def test_the_run_s_own_tokenizer_wins_over_the_model_s(root: Path, http: TestClient) -> None:
+    run = made_run(root / "runs" / "saved", steps=1, save_every=1)
+    tokenizer = tiny_tokenizer()
+    tokenizer.save_pretrained(run.layout.checkpoint(1))
+    copy = copy_in(http.get("/api/p5/page", params={"run": "saved"}).text)
+    shutil.rmtree(run.layout.directory)
+    first = copy.generations.generations[0]
+    pieces = [tokenizer.decode([token]) for token in tokenizer(first.completion)["input_ids"]]
+    assert copy.pieces[first.generation_id] == pieces
 
 
 def test_without_a_name_it_is_the_newest(http: TestClient) -> None:

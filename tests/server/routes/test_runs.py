@@ -8,13 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.local import LOCAL
 from tests.runs.trainer import Trainer
 from tests.server.listening import Page, gateway
-
-
-@pytest.fixture
-def trainer(tmp_path: Path) -> Trainer:
-    return Trainer(tmp_path / "run")
 
 
 @pytest.fixture
@@ -24,7 +20,7 @@ def url(trainer: Trainer) -> Iterator[str]:
 
 
 def get(url: str) -> Any:
-    answer = httpx.get(url, trust_env=False)
+    answer = httpx.get(url, **LOCAL)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -90,7 +86,7 @@ def test_runs_below_are_listed_the_newest_first(tmp_path: Path) -> None:
         assert [row["run"] for row in found["runs"]] == ["c", "b", "a"]
         assert found["runs"][0]["missing"][0] == "run.json"
         assert get(f"{url}/api/p5/runs?run=a")["p5_dir"] == str(tmp_path / "a")
-        assert httpx.get(f"{url}/api/p5/runs?run=..", trust_env=False).status_code == 404
+        assert httpx.get(f"{url}/api/p5/runs?run=..", **LOCAL).status_code == 404
 
 
 def test_health_says_who_listens_how_far_behind_and_what_was_bad(

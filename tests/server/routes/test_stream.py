@@ -8,24 +8,28 @@ from pathlib import Path
 import httpx
 import pytest
 
+from sonde.runs import hub
+from tests.local import LOCAL
 from tests.runs.trainer import Trainer
 from tests.server.listening import STREAM, Event, Page, gateway, parsed
 
 
 @pytest.fixture
-def trainer(tmp_path: Path) -> Trainer:
-    return Trainer(tmp_path / "run")
-
-
-@pytest.fixture
 def url(trainer: Trainer) -> Iterator[str]:
-    with gateway(trainer.layout.directory, heartbeat_seconds=0.2) as url:
+    with gateway(trainer.layout.directory) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A gateway over an empty directory, for all tests that get nothing from it."""
+    with gateway(tmp_path_factory.mktemp("run")) as url:
         yield url
 
 
 def read(url: str, query: str = "", **headers: str) -> list[Event]:
     """What is there now, by `follow=0`."""
-    answer = httpx.get(f"{url}{STREAM}?follow=0&{query}", headers=headers, trust_env=False)
+    answer = httpx.get(f"{url}{STREAM}?follow=0&{query}", headers=headers, **LOCAL)
     assert answer.status_code == 200, answer.text
     found = parsed(iter(answer.text.split("\n")))
     return [event for event in found if isinstance(event, Event)]
@@ -50,14 +54,17 @@ def test_it_replays_the_live_file_then_follows(trainer: Trainer, url: str) -> No
 
 def test_its_headers_are_the_contracts(trainer: Trainer, url: str) -> None:
     trainer.write(1)
-    answer = httpx.get(f"{url}{STREAM}?follow=0", trust_env=False)
+    answer = httpx.get(f"{url}{STREAM}?follow=0", **LOCAL)
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.headers["cache-control"] == "no-cache"
     assert answer.headers["x-accel-buffering"] == "no"
 
 
-def test_before_there_is_anything_it_is_idle_and_beats(trainer: Trainer, url: str) -> None:
-    with Page(url) as page:
+def test_before_there_is_anything_it_is_idle_and_beats(
+    trainer: Trainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "WATCH_SECONDS", 0.05)  # how often it is looked what is due
+    with gateway(trainer.layout.directory, heartbeat_seconds=0.1) as url, Page(url) as page:
         page.until(lambda page: page.named("idle") and page.named("heartbeat"))
         trainer.write(1)
         page.has(1)
@@ -164,9 +171,9 @@ def test_a_run_is_chosen_by_name(tmp_path: Path) -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused_before_the_first_byte(
-    url: str, query: str, status: int, says: str
+    refusing: str, query: str, status: int, says: str
 ) -> None:
-    answer = httpx.get(f"{url}{STREAM}?{query}", trust_env=False)
+    answer = httpx.get(f"{refusing}{STREAM}?{query}", **LOCAL)
     assert answer.status_code == status
     assert says in answer.json()["error"]["message"]
 
@@ -175,7 +182,7 @@ def test_history_as_plain_lines_then_the_stream_from_its_end(trainer: Trainer, u
     trainer.write(3)
     trainer.rotate(50)
     trainer.write(2)
-    answer = httpx.get(f"{url}/api/p5/sae/records", trust_env=False)
+    answer = httpx.get(f"{url}/api/p5/sae/records", **LOCAL)
     assert answer.headers["content-type"] == "application/x-ndjson"
     assert answer.content == b"".join(trainer.line(number) for number in range(5))
     trainer.write(2)
@@ -184,15 +191,15 @@ def test_history_as_plain_lines_then_the_stream_from_its_end(trainer: Trainer, u
     with Page(url, f"{STREAM}?from={answer.headers['x-next-id']}") as page:
         page.has(3)
     assert page.numbers == [5, 6, 7]
-    some = httpx.get(f"{url}/api/p5/sae/records?layers=15", trust_env=False)
+    some = httpx.get(f"{url}/api/p5/sae/records?layers=15", **LOCAL)
     assert [json.loads(line)["token_index"] for line in some.text.splitlines()] == [1, 3, 5, 7]
 
 
-def test_foreign_pages_and_names_are_kept_out(url: str) -> None:
+def test_foreign_pages_and_names_are_kept_out(refusing: str) -> None:
     """E1."""
     for path in (STREAM, "/api/p5/runs", "/api/runs", "/api/p5/health", "/api/p5/sae/records"):
         for header in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
-            answer = httpx.get(f"{url}{path}", headers=header, trust_env=False)
+            answer = httpx.get(f"{refusing}{path}", headers=header, **LOCAL)
             assert answer.status_code == 403
 
 
@@ -201,7 +208,7 @@ def test_without_the_key_nothing_is_streamed(trainer: Trainer) -> None:
     trainer.write(1)
     with gateway(trainer.layout.directory, api_key="Key") as url:
         for key in ("", "Bearer key", "Bearer Key2"):
-            answer = httpx.get(f"{url}{STREAM}", headers={"Authorization": key}, trust_env=False)
+            answer = httpx.get(f"{url}{STREAM}", headers={"Authorization": key}, **LOCAL)
             assert answer.status_code == 401
         with Page(url, headers={"Authorization": "Bearer Key"}) as page:
             page.has(1)

@@ -13,10 +13,18 @@ ROUTE = "/v1/steering/modules"
 VECTOR = {"hook": "mlp_out", "layer": 1, "values": [1.0] * WIDTH}
 
 
-@pytest.fixture
-def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     with served(Scripted(), tmp_path_factory.mktemp("vectors")) as here:
         yield here.http
+
+
+@pytest.fixture
+def http(shared: httpx.Client) -> Iterator[httpx.Client]:
+    """A client of a server that knows no vector, when the test begins."""
+    yield shared
+    for module in shared.get(f"{ROUTE}/list").json()["modules"]:
+        shared.post(f"{ROUTE}/unregister", json={"name": module["name"]})
 
 
 def register(http: httpx.Client, **fields: Any) -> httpx.Response:

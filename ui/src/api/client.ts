@@ -1,7 +1,7 @@
 /** The only code that asks the server for something; streams are in `events.ts`. */
 
 import createClient from "openapi-fetch";
-import { ApiError, Disconnected, messageOf, wasAborted } from "./errors";
+import { ApiError, Disconnected, KeyWanted, messageOf, wasAborted } from "./errors";
 import { authorization, keyRefused } from "./key";
 import type { paths } from "./schema.generated";
 
@@ -36,7 +36,10 @@ interface Answer<T> {
 /** The body of an answer, or the error it is. */
 export async function read<T>(asked: Promise<Answer<T>>): Promise<T> {
   const { data, error, response } = await asked;
-  if (response.status === 401) keyRefused();
+  if (response.status === 401) {
+    keyRefused();
+    throw new KeyWanted();
+  }
   if (!response.ok || data === undefined) {
     throw new ApiError(response.status, messageOf(error, response.status));
   }

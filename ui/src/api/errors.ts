@@ -10,6 +10,13 @@ export class ApiError extends Error {
   }
 }
 
+/** The server has a key, and was not given it: the page asks for it at its top. */
+export class KeyWanted extends ApiError {
+  constructor() {
+    super(401, "This server shows nothing without its key. Give it above.");
+  }
+}
+
 /** There was no answer. */
 export class Disconnected extends Error {
   constructor() {

@@ -77,4 +77,8 @@ describe("following", () => {
     answering(new Response('{"error": "no such sweep"}', { status: 404 }));
     await expect(heard()).rejects.toEqual(new ApiError(404, "no such sweep"));
   });
+  it("asks for the key where there is one, instead of saying that it was refused", async () => {
+    answering(new Response('{"error": "Unauthorized"}', { status: 401 }));
+    await expect(heard()).rejects.toThrow("without its key");
+  });
 });

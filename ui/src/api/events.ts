@@ -3,7 +3,7 @@
  * again where it broke, with `Last-Event-ID`; what cannot be taken up again is an error.
  */
 
-import { ApiError, messageOf } from "./errors";
+import { ApiError, KeyWanted, messageOf } from "./errors";
 import { authorization, keyRefused } from "./key";
 
 export interface StreamEvent {
@@ -104,7 +104,10 @@ async function listen(
   const sent = { Accept: "text/event-stream", ...headers };
   const response = await fetch(url, { headers: sent, signal: AbortSignal.any([signal, silence.signal]) });
   if (response.status === 204) return true;
-  if (response.status === 401) keyRefused();
+  if (response.status === 401) {
+    keyRefused();
+    throw new KeyWanted();
+  }
   if (!response.ok) throw await refusal(response);
   onOpen();
   const parser = new EventParser();

@@ -2478,6 +2478,11 @@ export interface components {
             /** Cells */
             cells: number;
             /**
+             * Corrupt
+             * @default null
+             */
+            corrupt?: number | null;
+            /**
              * Hook
              * @enum {string}
              */

@@ -1,8 +1,6 @@
 /** Sweeps: start, estimate, look at, stop, export. */
 
 import { api, read } from "./client";
-import { ApiError, Disconnected, messageOf } from "./errors";
-import { authorization } from "./key";
 import type { Estimate, ExportFormat, PatchSweepRequest, SweepEntry, SweepHistory, SweepRecord } from "./types";
 
 /** Leave a sweep with the server, which runs it though nobody waits. */
@@ -34,14 +32,7 @@ export function eventsAddress(id: string): string {
 }
 
 /** A finished sweep as a file. */
-export async function exportSweep(id: string, format: ExportFormat): Promise<Blob> {
-  const address = `/v1/patch_sweep/${encodeURIComponent(id)}/export?format=${format}`;
-  const response = await fetch(address, { headers: authorization() }).catch(() => {
-    throw new Disconnected();
-  });
-  if (!response.ok) {
-    const body: unknown = await response.json().catch(() => null);
-    throw new ApiError(response.status, messageOf(body, response.status));
-  }
-  return response.blob();
+export function exportSweep(id: string, format: ExportFormat): Promise<Blob> {
+  const params = { path: { sweep_id: id }, query: { format } };
+  return read<Blob>(api.GET("/v1/patch_sweep/{sweep_id}/export", { params, parseAs: "blob" }));
 }

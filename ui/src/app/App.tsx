@@ -1,6 +1,6 @@
 /** The frame around every page. */
 
-import { lazy, Suspense, type ReactNode } from "react";
+import { Suspense, type ReactNode } from "react";
 import { useKeyWanted } from "../api/key";
 import { useServer, type ServerState } from "../api/useServer";
 import type { Theme } from "../widgets/colors";
@@ -9,14 +9,19 @@ import { ErrorBoundary } from "./ErrorBoundary";
 import { Header } from "./Header";
 import { Home } from "./Home";
 import { KeyPrompt } from "./KeyPrompt";
+import { lazily, useFetchedAhead } from "./lazily";
 import { Link } from "./Link";
 import { useAddress } from "./location";
 import { pageOf, type Page } from "./pages";
 import { useThemeSwitch } from "./theme";
 
-const CausalPage = lazy(() => import("../causal/CausalPage"));
-const LivePage = lazy(() => import("../live/LivePage"));
-const RunsPage = lazy(() => import("../runs/RunsPage"));
+const causal = () => import("../causal/CausalPage");
+const live = () => import("../live/LivePage");
+const runs = () => import("../runs/RunsPage");
+const ALL = [causal, live, runs];
+const CausalPage = lazily(causal);
+const LivePage = lazily(live);
+const RunsPage = lazily(runs);
 
 export function App() {
   const address = useAddress();
@@ -24,6 +29,7 @@ export function App() {
   const server = useServer();
   const [theme, changeTheme] = useThemeSwitch();
   const keyWanted = useKeyWanted();
+  useFetchedAhead(ALL);
   return (
     <div className="app">
       <a className="skip" href="#main">

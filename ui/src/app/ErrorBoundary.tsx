@@ -2,6 +2,7 @@
 
 import { Component, type ReactNode } from "react";
 import { ErrorNote } from "../widgets/ErrorNote";
+import { PageNotSent } from "./lazily";
 
 interface Props {
   readonly children: ReactNode;
@@ -23,6 +24,7 @@ export class ErrorBoundary extends Component<Props, State> {
   override render(): ReactNode {
     const { error } = this.state;
     if (error === null) return this.props.children;
+    if (error instanceof PageNotSent) return <ErrorNote error={error} onRetry={() => window.location.reload()} />;
     return (
       <ErrorNote
         error={`A fault in this page: ${this.props.part} cannot be shown. ${error.message}`}

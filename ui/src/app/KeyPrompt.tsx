@@ -1,10 +1,11 @@
 /** Asks for the server's key. */
 
 import { useState } from "react";
-import { giveKey } from "../api/key";
+import { authorization, giveKey } from "../api/key";
 
 export function KeyPrompt() {
   const [key, setKey] = useState("");
+  const wrong = "Authorization" in authorization();
   return (
     <form
       className="key-prompt"
@@ -14,10 +15,12 @@ export function KeyPrompt() {
         window.location.reload();
       }}
     >
-      <p>This server has a key. It was printed, or set as SONDE_API_KEY, when the server was started.</p>
+      <p>
+        {wrong ? "The key that was given is not this server's." : "This server has a key."} It was printed, or set as
+        SONDE_API_KEY, when the server was started.
+      </p>
       <label>
-        Key
-        <input type="password" autoComplete="off" value={key} onChange={(event) => setKey(event.target.value)} />
+        Key <input type="password" autoComplete="off" value={key} onChange={(event) => setKey(event.target.value)} />
       </label>
       <button type="submit" className="primary" disabled={key.trim() === ""}>
         Use it in this tab

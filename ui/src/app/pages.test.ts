@@ -7,6 +7,7 @@ it.each([
   ["/causal", { name: "causal", sweep: null }],
   ["/causal/1f2e?with=3", { name: "causal", sweep: "1f2e" }],
   ["/live/my%20run", { name: "live", run: "my run" }],
+  ["/live/%E0%A4%A", { name: "live", run: "%E0%A4%A" }],
   ["/runs", { name: "runs" }],
   ["/else", { name: "unknown" }],
 ])("%s is a page", (address, page) => expect(pageOf(address)).toEqual(page));

@@ -10,7 +10,7 @@ export type Page =
 export function pageOf(address: string): Page {
   const [path = "/"] = address.split("?");
   const [first, second] = path.split("/").filter((part) => part !== "");
-  const rest = second === undefined ? null : decodeURIComponent(second);
+  const rest = second === undefined ? null : decoded(second);
   switch (first) {
     case undefined:
       return { name: "home" };
@@ -22,5 +22,15 @@ export function pageOf(address: string): Page {
       return { name: "runs" };
     default:
       return { name: "unknown" };
+  }
+}
+
+/** An address that somebody mistyped is a name nobody has, not a fault. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch (error) {
+    if (error instanceof URIError) return part;
+    throw error;
   }
 }

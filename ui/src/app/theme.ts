@@ -24,7 +24,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-export function useTheme(): Theme {
+function useTheme(): Theme {
   return useSyncExternalStore(subscribe, current);
 }
 

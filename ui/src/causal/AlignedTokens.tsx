@@ -2,6 +2,7 @@
 
 import { useRef, useState, type KeyboardEvent } from "react";
 import type { PromptToken } from "../api/prompts";
+import { neighbour } from "../widgets/roving";
 import { tokenLabel } from "../widgets/tokens";
 import "../widgets/tokens.css";
 import type { AlignedColumn, AlignedPrompts } from "./alignment";
@@ -108,12 +109,4 @@ export function toggled(
 
 function sorted(positions: readonly number[]): number[] {
   return [...new Set(positions)].sort((a, b) => a - b);
-}
-
-function neighbour(key: string, at: number, n: number): number | null {
-  if (key === "ArrowRight") return Math.min(at + 1, n - 1);
-  if (key === "ArrowLeft") return Math.max(at - 1, 0);
-  if (key === "Home") return 0;
-  if (key === "End") return n - 1;
-  return null;
 }

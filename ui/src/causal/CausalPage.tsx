@@ -1,6 +1,6 @@
 /** Causal: which activations carry the answer, found by writing them into another prompt. */
 
-import { useEffect, useMemo, useState, type SyntheticEvent } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { asError } from "../api/errors";
 import { startSweep } from "../api/sweeps";
 import type { Capabilities } from "../api/types";
@@ -12,7 +12,7 @@ import { EmptyState } from "../widgets/EmptyState";
 import { StatusBar } from "../widgets/StatusBar";
 import { alignPrompts } from "./alignment";
 import { CompareResult } from "./CompareResult";
-import { prepare } from "./draft";
+import { draftOfRecord, prepare, type Draft } from "./draft";
 import { GradeFields } from "./GradeFields";
 import { History } from "./History";
 import { PromptFields } from "./PromptFields";
@@ -83,15 +83,15 @@ function Causal({ sweep: id, server, capabilities, theme }: CausalPageProps & { 
   }, [sweep.stream, reloadRuns]);
   const running = id !== null && sweep.stream !== "ended";
 
-  const start = async (event?: SyntheticEvent) => {
-    event?.preventDefault();
-    const { request } = prepare(draft, capabilities.model.n_layers, `ui-${crypto.randomUUID().slice(0, 8)}`);
+  const past = sweep.record && draftOfRecord(sweep.record);
+  const start = async (wanted: Draft) => {
+    const { request } = prepare(wanted, capabilities.model.n_layers, `ui-${crypto.randomUUID().slice(0, 8)}`);
     if (request === null) return;
     setStarting(true);
     setFailure(null);
     try {
       const entry = await startSweep(request);
-      became(entry.id);
+      became(entry.id, wanted);
       navigate(`/causal/${entry.id}`);
     } catch (error) {
       setFailure(asError(error));
@@ -102,7 +102,14 @@ function Causal({ sweep: id, server, capabilities, theme }: CausalPageProps & { 
   return (
     <>
       <main className="page causal" id="main">
-        <form className="setup" aria-label="Sweep to run" onSubmit={(event) => void start(event)}>
+        <form
+          className="setup"
+          aria-label="Sweep to run"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void start(draft);
+          }}
+        >
           <PromptFields draft={draft} change={change} clean={clean} corrupt={corrupt} aligned={aligned} />
           <Grading draft={draft} change={change} baselines={baselines} />
           <WhereFields
@@ -115,6 +122,7 @@ function Causal({ sweep: id, server, capabilities, theme }: CausalPageProps & { 
           <StartBar
             problem={prepared.problem}
             estimate={estimate}
+            saidAbove={baselines.error !== null}
             starting={starting}
             failure={failure}
             connected={server.connection === "connected"}
@@ -127,13 +135,7 @@ function Causal({ sweep: id, server, capabilities, theme }: CausalPageProps & { 
             ) : other !== null && sweep.record && sweep.view.summary ? (
               <CompareResult record={sweep.record} summary={sweep.view.summary} other={other} theme={theme} />
             ) : (
-              <SweepResult
-                id={id}
-                sweep={sweep}
-                expected={baselines.data?.corrupt ?? null}
-                theme={theme}
-                onAgain={() => void start()}
-              />
+              <SweepResult id={id} sweep={sweep} theme={theme} onAgain={past && (() => void start(past))} />
             )}
           </ErrorBoundary>
         </div>

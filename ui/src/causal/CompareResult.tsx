@@ -7,6 +7,7 @@ import type { Theme } from "../widgets/colors";
 import { EmptyState } from "../widgets/EmptyState";
 import { ErrorNote } from "../widgets/ErrorNote";
 import { csvFile, saveFile } from "../widgets/leaving";
+import { fit, visible } from "../widgets/tokens";
 import { difference, differenceTable, requestDifferences } from "./compare";
 import { HeatmapPanels } from "./HeatmapPanels";
 import { askedTokens, METRIC_NAME, tokenWord } from "./wording";
@@ -48,7 +49,12 @@ export function CompareResult({ record, summary, other, theme }: CompareResultPr
       {made && <HeatmapPanels axes={made.axes} values={made.values} baseline={0} noise={made.noise} theme={theme} />}
       {made && (
         <p>
-          <button type="button" onClick={() => saveFile(csvFile(differenceTable(made)), `difference-${record.id.slice(0, 8)}-${other.slice(0, 8)}.csv`)}>
+          <button
+            type="button"
+            onClick={() =>
+              saveFile(csvFile(differenceTable(made)), `difference-${record.id.slice(0, 8)}-${other.slice(0, 8)}.csv`)
+            }
+          >
             CSV
           </button>
         </p>
@@ -68,5 +74,5 @@ function Asked({ one, other }: { readonly one: SweepRecord; readonly other: Swee
 function nameOf(record: SweepRecord): string {
   const prompt = record.provenance.request.prompt;
   const text = typeof prompt === "string" ? prompt : "";
-  return `“${text.length > 48 ? `${text.slice(0, 46)}…` : text}” → ${tokenWord(askedTokens(record).answer)}`;
+  return `“${fit(visible(text), 48)}” → ${tokenWord(askedTokens(record).answer)}`;
 }

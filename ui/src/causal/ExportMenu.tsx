@@ -5,8 +5,9 @@ import { asError } from "../api/errors";
 import { authorization } from "../api/key";
 import { exportSweep } from "../api/sweeps";
 import type { ExportFormat, SweepRecord } from "../api/types";
+import { CopyButton } from "../widgets/CopyButton";
 import { ErrorNote } from "../widgets/ErrorNote";
-import { copyText, saveFile } from "../widgets/leaving";
+import { saveFile } from "../widgets/leaving";
 import { Toolbar } from "../widgets/Toolbar";
 import { snippet } from "./snippet";
 
@@ -31,14 +32,6 @@ export function ExportMenu({ record }: { readonly record: SweepRecord }) {
       setBusy(null);
     }
   };
-  const copy = async (text: string, what: string) => {
-    try {
-      await copyText(text);
-      setSaid(`${what} copied.`);
-    } catch (error) {
-      setFailure(asError(error));
-    }
-  };
   return (
     <div className="export">
       <Toolbar label="Export">
@@ -47,9 +40,7 @@ export function ExportMenu({ record }: { readonly record: SweepRecord }) {
             {format.toUpperCase()}
           </button>
         ))}
-        <button type="button" onClick={() => void copy(`${window.location.origin}/causal/${record.id}`, "Link")}>
-          Copy link
-        </button>
+        <CopyButton text={`${window.location.origin}/causal/${record.id}`} label="Copy link" what="Link" />
         <button type="button" aria-expanded={showPython} onClick={() => setShowPython((shown) => !shown)}>
           Python
         </button>
@@ -63,9 +54,7 @@ export function ExportMenu({ record }: { readonly record: SweepRecord }) {
           <pre tabIndex={0} aria-label="Python that repeats this sweep">
             {python}
           </pre>
-          <button type="button" onClick={() => void copy(python, "Python")}>
-            Copy
-          </button>
+          <CopyButton text={python} label="Copy" what="Python" />
         </div>
       )}
     </div>

@@ -54,6 +54,7 @@ export function GradeFields({ draft, change, afterClean, afterCorrupt, baselines
       {baselines.data && (
         <Gap
           baselines={baselines.data}
+          same={draft.clean === draft.corrupt}
           metric={draft.metric === "logit_diff" ? "logit difference" : "log-probability"}
         />
       )}
@@ -61,12 +62,21 @@ export function GradeFields({ draft, change, afterClean, afterCorrupt, baselines
   );
 }
 
-function Gap({ baselines: { clean, corrupt }, metric }: { readonly baselines: Baselines; readonly metric: string }) {
+interface GapProps {
+  readonly baselines: Baselines;
+  readonly metric: string;
+  /** Whether the two prompts are one and the same. */
+  readonly same: boolean;
+}
+
+function Gap({ baselines: { clean, corrupt }, metric, same }: GapProps) {
   const small = Math.abs(clean - corrupt) < 0.1;
   return (
     <p className="gap" data-small={small}>
       Unpatched {metric}: clean <b>{number(clean)}</b>, corrupt <b>{number(corrupt)}</b>.{" "}
-      {small && "The prompts hardly differ in it, so a sweep has little to explain."}
+      {same
+        ? "The two prompts are the same, so every cell would equal the baseline: change the word in the corrupt one that the answer depends on."
+        : small && "The prompts hardly differ in it, so a sweep has little to explain."}
     </p>
   );
 }

@@ -5,13 +5,24 @@ import type { SweepEntry } from "../api/types";
 import { Link } from "../app/Link";
 import { EmptyState } from "../widgets/EmptyState";
 import { ErrorNote } from "../widgets/ErrorNote";
+import { ListTable, type Column } from "../widgets/ListTable";
 import { ago, count } from "../widgets/numbers";
-import { visible } from "../widgets/tokens";
-import { useNow } from "./useNow";
+import { fit, visible } from "../widgets/tokens";
+import { useNow } from "../widgets/useNow";
 import { useHistory } from "./usePast";
 import { askedTokens, METRIC_NAME, tokenWord } from "./wording";
 
 const PAGE = 12;
+const EXCERPT = 90;
+
+const COLUMNS: readonly Column[] = [
+  { name: "Patched prompt", about: "The corrupt prompt." },
+  { name: "Graded", about: "The metric, and the answer it grades." },
+  { name: "Cells", about: "Patched runs: hooks times layers times positions." },
+  { name: "State" },
+  { name: "When" },
+  { name: "Compare", unseen: true },
+];
 
 interface HistoryProps {
   readonly shown: string | null;
@@ -34,34 +45,18 @@ export function History({ shown, comparable, comparedWith, stream }: HistoryProp
       {found.error && <ErrorNote error={found.error} />}
       {found.data && sweeps.length === 0 && <EmptyState title="No sweep has been run on this server yet" />}
       {sweeps.length > 0 && (
-        <div className="scroll" tabIndex={0} role="region" aria-label="Sweeps">
-          <table className="list">
-            <thead>
-              <tr>
-                <th scope="col">Patched prompt</th>
-                <th scope="col">Graded</th>
-                <th scope="col">Cells</th>
-                <th scope="col">State</th>
-                <th scope="col">When</th>
-                <th scope="col">
-                  <span className="unseen">Compare</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {sweeps.map((entry) => (
-                <Row
-                  key={entry.id}
-                  entry={entry}
-                  now={now}
-                  shown={shown}
-                  comparable={comparable}
-                  comparedWith={comparedWith}
-                />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ListTable label="Sweeps" columns={COLUMNS}>
+          {sweeps.map((entry) => (
+            <Row
+              key={entry.id}
+              entry={entry}
+              now={now}
+              shown={shown}
+              comparable={comparable}
+              comparedWith={comparedWith}
+            />
+          ))}
+        </ListTable>
       )}
       {found.data?.next != null && (
         <button type="button" onClick={() => setLimit((most) => most + 4 * PAGE)}>
@@ -86,8 +81,8 @@ function Row({ entry, now, shown, comparable, comparedWith }: RowProps) {
   const canCompare = comparable && shown !== null && entry.id !== shown && entry.state === "finished";
   return (
     <tr aria-current={entry.id === shown ? "true" : undefined}>
-      <td>
-        <Link href={`/causal/${entry.id}`}>{visible(prompt)}</Link>
+      <td className="prose" title={prompt.length > EXCERPT ? prompt : undefined}>
+        <Link href={`/causal/${entry.id}`}>{fit(visible(prompt), EXCERPT)}</Link>
       </td>
       <td>
         {name} of {tokenWord(answer)}

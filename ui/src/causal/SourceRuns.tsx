@@ -7,7 +7,17 @@ import type { SourceRun, SourceRunList } from "../api/types";
 import type { Resource } from "../api/useResource";
 import { EmptyState } from "../widgets/EmptyState";
 import { ErrorNote } from "../widgets/ErrorNote";
+import { ListTable, type Column } from "../widgets/ListTable";
 import { ago, count, duration, size } from "../widgets/numbers";
+
+const COLUMNS: readonly Column[] = [
+  { name: "Run" },
+  { name: "Holds", about: "Activations at these hooks and layers, of every token of the prompt." },
+  { name: "Size" },
+  { name: "Age" },
+  { name: "Lease", about: "How long it is safe from eviction; a sweep that uses it renews this." },
+  { name: "Use or drop", unseen: true },
+];
 
 interface SourceRunsProps {
   readonly runs: Resource<SourceRunList>;
@@ -42,27 +52,11 @@ export function SourceRuns({ runs, onUse }: SourceRunsProps) {
         </EmptyState>
       )}
       {data && data.runs.length > 0 && (
-        <div className="scroll" tabIndex={0} role="region" aria-label="Stored source runs">
-          <table className="list">
-            <thead>
-              <tr>
-                <th scope="col">Run</th>
-                <th scope="col">Holds</th>
-                <th scope="col">Size</th>
-                <th scope="col">Age</th>
-                <th scope="col">Lease</th>
-                <th scope="col">
-                  <span className="unseen">Use or drop</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.runs.map((run) => (
-                <Row key={run.generation} run={run} onUse={onUse} onDrop={(name) => void drop(name)} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ListTable label="Stored source runs" columns={COLUMNS}>
+          {data.runs.map((run) => (
+            <Row key={run.generation} run={run} onUse={onUse} onDrop={(name) => void drop(name)} />
+          ))}
+        </ListTable>
       )}
     </section>
   );

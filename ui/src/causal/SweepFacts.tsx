@@ -31,9 +31,16 @@ export function SweepFacts({ summary, record }: SweepFactsProps) {
         <dd>
           <span className={passed ? "passed" : "failed"}>{passed ? "passed" : "failed"}</span>{" "}
           {controlsText(summary.controls)}
+          <div className="muted">
+            Patches that must change nothing, computed like any other: alpha 0, and the corrupt prompt's own
+            activations.
+          </div>
         </dd>
         <dt>Noise floor</dt>
-        <dd>{noiseText(summary.noise_floor)}</dd>
+        <dd>
+          {noiseText(summary.noise_floor)}
+          <div className="muted">How far the baseline is from itself when it is run again among the patched rows.</div>
+        </dd>
         <dt>Time</dt>
         <dd>{timingText(summary)}</dd>
         {skipped.length > 0 && (

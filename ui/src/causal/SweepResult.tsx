@@ -11,26 +11,25 @@ import { count } from "../widgets/numbers";
 import { ExportMenu } from "./ExportMenu";
 import { HeatmapPanels } from "./HeatmapPanels";
 import { SweepFacts } from "./SweepFacts";
-import { isOver } from "./sweepView";
+import { isOver, siteKey } from "./sweepView";
 import type { Sweep } from "./useSweep";
 import { askedTokens, COLOR_MEANING, metricLabel, sourceText } from "./wording";
 
 interface SweepResultProps {
   readonly id: string;
   readonly sweep: Sweep;
-  /** The corrupt baseline as far as it is known before the summary has it. */
-  readonly expected: number | null;
   readonly theme: Theme;
-  readonly onAgain: () => void;
+  /** Null where it cannot be asked for again from here. */
+  readonly onAgain: (() => void) | null;
 }
 
-export function SweepResult({ id, sweep, expected, theme, onAgain }: SweepResultProps) {
+export function SweepResult({ id, sweep, theme, onAgain }: SweepResultProps) {
   const { view, record } = sweep;
   const { axes, summary } = view;
   const asked = record ? askedTokens(record) : { answer: "", foil: "" };
   const metric = axes?.metric ?? "logprob";
-  const label = metricLabel(metric, asked.answer, asked.foil);
-  const baseline = metric === "recovered" ? 0 : (summary?.corrupt ?? expected);
+  const label = record ? metricLabel(metric, asked.answer, asked.foil) : `sweep ${id}`;
+  const baseline = axes?.baseline ?? (metric === "recovered" ? 0 : (summary?.corrupt ?? null));
   return (
     <section className="result" aria-label="Sweep">
       <header className="result-head">
@@ -55,6 +54,7 @@ export function SweepResult({ id, sweep, expected, theme, onAgain }: SweepResult
           noise={summary?.noise_floor ?? 0}
           theme={theme}
           sourceOf={(position) => (summary ? sourceText(summary, position) : "")}
+          reasonOf={(hook, layer, position) => view.reasons[siteKey(hook, layer, position)] ?? ""}
         />
       ) : (
         !sweep.error && sweep.stream !== "ended" && <EmptyState title="Waiting for the first cell" />
@@ -103,15 +103,17 @@ const ENDINGS: Partial<Record<SweepState, string>> = {
 };
 
 /** What became of a sweep that did not finish. */
-function Ending({ sweep, onAgain }: { readonly sweep: Sweep; readonly onAgain: () => void }) {
+function Ending({ sweep, onAgain }: Pick<SweepResultProps, "sweep" | "onAgain">) {
   const { record, view, stream } = sweep;
   if (stream !== "ended" || view.summary !== null || record === null || record.state === "finished") return null;
   const text = ENDINGS[record.state] ?? `This sweep failed: ${view.failure ?? record.error ?? "no reason was given"}`;
   return (
     <ErrorNote error={text}>
-      <button type="button" onClick={onAgain}>
-        Run it again
-      </button>
+      {onAgain && (
+        <button type="button" onClick={onAgain}>
+          Run it again
+        </button>
+      )}
     </ErrorNote>
   );
 }

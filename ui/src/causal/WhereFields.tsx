@@ -63,8 +63,11 @@ export function WhereFields({ draft, change, capabilities, aligned, runs }: Wher
           <input
             type="number"
             step="0.1"
-            value={draft.alpha}
-            onChange={(event) => change({ alpha: event.target.valueAsNumber || 0 })}
+            value={draft.alpha ?? ""}
+            aria-invalid={draft.alpha === null}
+            onChange={({ target }) =>
+              change({ alpha: Number.isNaN(target.valueAsNumber) ? null : target.valueAsNumber })
+            }
           />
         </label>
       </div>

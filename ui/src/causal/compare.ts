@@ -38,8 +38,8 @@ export function difference(one: SweepSummary, other: SweepSummary): Difference |
     positions,
     hooks,
     metric: one.metric,
+    baseline: 0,
     tokens: one.tokens.prompt,
-    cleanTokens: null,
   };
   return {
     axes,
@@ -91,7 +91,7 @@ function warnings(one: SweepSummary, other: SweepSummary, positions: readonly nu
   return found;
 }
 
-export function hooksOf(summary: SweepSummary): Hook[] {
+function hooksOf(summary: SweepSummary): Hook[] {
   return summary.hook_grids?.map((each) => each.hook) ?? [summary.hook];
 }
 

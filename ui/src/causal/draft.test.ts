@@ -32,9 +32,9 @@ describe("an address", () => {
     expect(draftOfQuery(queryOfDraft({ ...EMPTY_DRAFT, clean: "x" }))).toEqual({ ...EMPTY_DRAFT, clean: "x" });
   });
   it("without prompts has no draft", () => expect(draftOfQuery(new URLSearchParams("with=1"))).toBeNull());
-  it("with nonsense in it falls back to what is usual", () => {
+  it("with nonsense in it leaves open what has to be chosen", () => {
     const draft = draftOfQuery(new URLSearchParams("clean=a&metric=nope&alpha=x&hooks=zzz&positions=a"));
-    expect(draft).toMatchObject({ metric: "logprob", alpha: 1, hooks: [], positions: [] });
+    expect(draft).toMatchObject({ metric: "logprob", alpha: null, hooks: [], positions: [] });
   });
   it("can be made by other pages", () => expect(causalAddress({ clean: "a b" })).toBe("/causal?clean=a+b"));
 });
@@ -70,7 +70,8 @@ describe("a request", () => {
     [{ answer: "" }, "answer"],
     [{ metric: "logit_diff", foil: "" }, "foil"],
     [{ hooks: [] }, "hook"],
-    [{ layers: "30" }, "Layers"],
+    [{ layers: "30" }, "0 to 29"],
+    [{ alpha: null }, "alpha"],
     [{ positions: [] }, "position"],
   ] as const)("is not made without what it needs: %j", (changes, word) => {
     const { request, problem } = prepare({ ...DRAFT, ...changes }, 30, "r");

@@ -18,7 +18,8 @@ export interface Draft {
   readonly layers: string;
   readonly positions: "all" | readonly number[];
   readonly pairing: Pairing;
-  readonly alpha: number;
+  /** Null while nothing, or nothing that is a number, is written. */
+  readonly alpha: number | null;
   readonly keep: boolean;
   /** A stored source run to take, instead of a new one. */
   readonly run: string;
@@ -58,7 +59,7 @@ export function queryOfDraft(draft: Draft): URLSearchParams {
   put("layers", draft.layers, "all");
   put("positions", draft.positions === "all" ? "all" : draft.positions.join(","), "all");
   put("pairing", draft.pairing, EMPTY_DRAFT.pairing);
-  put("alpha", String(draft.alpha), "1");
+  put("alpha", draft.alpha === null ? "" : String(draft.alpha), "1");
   put("keep", draft.keep ? "1" : "", "");
   put("run", draft.run, "");
   return query;
@@ -74,7 +75,6 @@ export function draftOfQuery(query: URLSearchParams): Draft | null {
   if (!query.has("clean") && !query.has("corrupt")) return null;
   const positions = query.get("positions") ?? "all";
   const hooks = (query.get("hooks") ?? "").split(",");
-  const alpha = Number(query.get("alpha") ?? "1");
   return {
     clean: query.get("clean") ?? "",
     corrupt: query.get("corrupt") ?? "",
@@ -85,7 +85,7 @@ export function draftOfQuery(query: URLSearchParams): Draft | null {
     layers: query.get("layers") ?? "all",
     positions: positions === "all" ? "all" : (parseNumbers(positions) ?? []),
     pairing: oneOf(PAIRINGS, query.get("pairing")) ?? EMPTY_DRAFT.pairing,
-    alpha: Number.isFinite(alpha) ? alpha : 1,
+    alpha: numberIn(query.get("alpha") ?? "1"),
     keep: query.get("keep") === "1",
     run: query.get("run") ?? "",
   };
@@ -120,8 +120,12 @@ export type Prepared =
 /** The request that a draft stands for, or the first thing that it lacks. */
 export function prepare(draft: Draft, nLayers: number, newRun: string): Prepared {
   const layers = parseLayers(draft.layers, nLayers);
-  const problem = lacks(draft, layers);
-  if (problem !== null || layers === null) return { request: null, problem: problem ?? "layers" };
+  const { alpha } = draft;
+  const refused = (problem: string): Prepared => ({ request: null, problem });
+  const problem = lacks(draft);
+  if (problem !== null) return refused(problem);
+  if (layers === null) return refused(`Layers are “all”, or numbers from 0 to ${nLayers - 1} such as 0-4, 7.`);
+  if (alpha === null) return refused("Write alpha, a number: 1 replaces, 0 changes nothing.");
   return {
     problem: null,
     request: {
@@ -133,7 +137,7 @@ export function prepare(draft: Draft, nLayers: number, newRun: string): Prepared
       positions: draft.positions === "all" ? "all_prompt" : [...draft.positions],
       metric: draft.metric,
       pairing: draft.pairing,
-      alpha: draft.alpha,
+      alpha,
       keep_source: draft.keep,
       ...graded("answer", draft.answer),
       ...(draft.metric === "logit_diff" ? graded("foil", draft.foil) : {}),
@@ -141,13 +145,12 @@ export function prepare(draft: Draft, nLayers: number, newRun: string): Prepared
   };
 }
 
-function lacks(draft: Draft, layers: number[] | null): string | null {
+function lacks(draft: Draft): string | null {
   if (draft.clean.trim() === "") return "Write the clean prompt: the one that shows the behaviour.";
   if (draft.corrupt.trim() === "") return "Write the corrupt prompt: the one that is patched.";
   if (draft.answer === "") return "Choose the answer: the token that is graded.";
   if (draft.metric === "logit_diff" && draft.foil === "") return "Choose the foil: the answer's rival.";
   if (draft.hooks.length === 0) return "Choose at least one hook.";
-  if (layers === null) return "Layers are “all”, or numbers such as 0-4, 7.";
   if (draft.positions !== "all" && draft.positions.length === 0) return "Choose at least one position.";
   return null;
 }
@@ -171,7 +174,7 @@ export function parseLayers(text: string, nLayers: number): number[] | null {
 }
 
 /** `0-4, 7` as numbers, each once, in order; null when it is something else. */
-export function parseNumbers(text: string): number[] | null {
+function parseNumbers(text: string): number[] | null {
   const found = new Set<number>();
   for (const part of text
     .split(",")
@@ -199,6 +202,10 @@ function listedPositions(
   if (asked === undefined || asked === "all_prompt") return "all";
   const numbers = asked.filter((each) => typeof each === "number");
   return numbers.length === asked.length ? numbers : resolved ? [...resolved] : "all";
+}
+
+function numberIn(text: string): number | null {
+  return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : null;
 }
 
 function idText(id: number | null | undefined): string {

@@ -8,8 +8,8 @@ const AXES: Axes = {
   positions: [1, 4],
   hooks: ["post_block", "mlp_out"],
   metric: "logprob",
+  baseline: null,
   tokens: ["The", " Col", "os", "se", "um"],
-  cleanTokens: null,
 };
 const VALUES = {
   post_block: Float32Array.from([0, 2, 0, Number.NaN]),
@@ -38,6 +38,12 @@ it("a value is read out with its distance from the baseline", () => {
   expect(valueText(scale, 2)).toBe("2.00, +2.00 from the baseline");
   expect(valueText(scale, 0.25)).toContain("within the noise floor");
   expect([valueText(scale, Number.NaN), valueText(scale, Number.POSITIVE_INFINITY)]).toEqual(["not yet", "no number"]);
+});
+it("a cell without a number says why, where that is known", () => {
+  const scale = scaleOf([0, 2], 0);
+  expect(valueText(scale, Number.POSITIVE_INFINITY, "the site was not reached")).toBe(
+    "no number: the site was not reached",
+  );
 });
 it("the legend explains the signs that are there and no others", () => {
   expect(legendKeys(scaleOf([0, 2], 0, 0.5), VALUES, {})).toEqual(["max", "min", "noise", "none"]);

@@ -61,17 +61,22 @@ export function valueAt(axes: Axes, values: Float32Array | undefined, place: Pla
   return values?.[row * axes.positions.length + place.column] ?? PENDING;
 }
 
-/** layer 12, position 4 “·Colosseum”. */
-export function placeText(axes: Axes, place: Place): string {
-  const layer = axes.layers[axes.layers.length - 1 - place.row];
-  const position = axes.positions[place.column] ?? 0;
-  return `layer ${layer ?? 0}, position ${position} ${quoted(axes.tokens[position] ?? "")}`;
+/** The layer and the position at a place of the picture. */
+export function siteAt(axes: Axes, place: Place): { layer: number; position: number } {
+  const layer = axes.layers[axes.layers.length - 1 - place.row] ?? 0;
+  return { layer, position: axes.positions[place.column] ?? 0 };
 }
 
-/** −1.23, +4.50 from the baseline. */
-export function valueText(scale: Scale, value: number): string {
+/** layer 12, position 4 “·Colosseum”. */
+export function placeText(axes: Axes, place: Place): string {
+  const { layer, position } = siteAt(axes, place);
+  return `layer ${layer}, position ${position} ${quoted(axes.tokens[position] ?? "")}`;
+}
+
+/** −1.23, +4.50 from the baseline; or why there is no number. */
+export function valueText(scale: Scale, value: number, reason = ""): string {
   if (Number.isNaN(value)) return "not yet";
-  if (value === MISSING_CELL) return "no number";
+  if (value === MISSING_CELL) return reason === "" ? "no number" : `no number: ${reason}`;
   const noise = isNoise(scale, value) ? ", within the noise floor" : "";
   const change = changeOf(scale, value);
   return `${textOf(scale, value)}${change === "" ? "" : `, ${change} from the baseline`}${noise}`;

@@ -12,6 +12,7 @@ const START: SweepStart = {
   auto_captured: true,
   captured_source_run: "r",
   cells: 12,
+  corrupt: -3,
   tokens: { prompt: ["a", "b"], clean: ["c"] },
 };
 const cell = (layer: number, position: number, value: number | null, more: Partial<SweepCell> = {}): SweepCell => ({
@@ -22,7 +23,7 @@ const cell = (layer: number, position: number, value: number | null, more: Parti
   value,
   ...more,
 });
-const after = (...events: SweepEvent[]): SweepView => reduceSweep(EMPTY_VIEW, { type: "events", events });
+const after = (...events: SweepEvent[]): SweepView => reduceSweep(EMPTY_VIEW, events);
 
 describe("a sweep", () => {
   it("begins with its axes and no numbers", () => {
@@ -32,6 +33,12 @@ describe("a sweep", () => {
     expect(view.values.mlp_out?.every(Number.isNaN)).toBe(true);
     expect([view.cells, view.done, isOver(view)]).toEqual([12, 0, false]);
   });
+  it("has the zero of its scale before its first cell", () => {
+    expect(after(START).axes?.baseline).toBe(-3);
+    expect(after({ ...START, metric: "recovered" }).axes?.baseline).toBe(0);
+    const older = Object.fromEntries(Object.entries(START).filter(([name]) => name !== "corrupt")) as SweepStart;
+    expect(after(older).axes?.baseline).toBeNull();
+  });
   it("puts each cell in its place, in whatever order they come", () => {
     const view = after(START, cell(5, 6, -2), cell(4, 3, -1), cell(4, 1, 0.5, { hook: "mlp_out" }));
     expect([...(view.values.post_block ?? [])]).toEqual([Number.NaN, -1, Number.NaN, Number.NaN, Number.NaN, -2]);
@@ -40,12 +47,12 @@ describe("a sweep", () => {
   });
   it("is the same in one batch and in many", () => {
     const events = [START, cell(5, 6, -2), cell(4, 3, -1)];
-    const bit = events.reduce((view, event) => reduceSweep(view, { type: "events", events: [event] }), EMPTY_VIEW);
+    const bit = events.reduce((view, event) => reduceSweep(view, [event]), EMPTY_VIEW);
     expect(bit).toEqual(after(...events));
   });
   it("never changes an earlier state", () => {
     const before = after(START);
-    reduceSweep(before, { type: "events", events: [cell(4, 1, 9)] });
+    reduceSweep(before, [cell(4, 1, 9)]);
     expect(before.values.post_block?.every(Number.isNaN)).toBe(true);
   });
   it("counts a cell that is voided later once, and keeps the reason", () => {
@@ -63,7 +70,6 @@ describe("a sweep", () => {
     expect([view.failure, view.done, isOver(view)]).toEqual(["out of memory", 1, true]);
   });
   it("begins anew when it is sent from the start again", () => {
-    expect(reduceSweep(after(START, cell(4, 1, 1)), { type: "events", events: [START] })).toEqual(after(START));
-    expect(reduceSweep(after(START), { type: "reset" })).toBe(EMPTY_VIEW);
+    expect(reduceSweep(after(START, cell(4, 1, 1)), [START])).toEqual(after(START));
   });
 });

@@ -8,9 +8,10 @@ export interface Axes {
   readonly positions: readonly number[];
   readonly hooks: readonly Hook[];
   readonly metric: Metric;
+  /** The metric without a patch, in the colours' units; null where the server does not say it beforehand. */
+  readonly baseline: number | null;
   /** Texts of the corrupt prompt's tokens, all of them. */
   readonly tokens: readonly string[];
-  readonly cleanTokens: readonly string[] | null;
 }
 
 export interface SweepView {
@@ -35,13 +36,9 @@ export const EMPTY_VIEW: SweepView = {
   reasons: {},
 };
 
-export type SweepAction =
-  { readonly type: "events"; readonly events: readonly SweepEvent[] } | { readonly type: "reset" };
-
-export function reduceSweep(view: SweepView, action: SweepAction): SweepView {
-  if (action.type === "reset") return EMPTY_VIEW;
-  const cells = action.events.filter((event) => event.type === "cell");
-  const others = action.events.filter((event) => event.type !== "cell");
+export function reduceSweep(view: SweepView, events: readonly SweepEvent[]): SweepView {
+  const cells = events.filter((event) => event.type === "cell");
+  const others = events.filter((event) => event.type !== "cell");
   const begun = others.reduce((so, event) => (event.type === "start" ? started(event) : so), view);
   const filled = cells.length > 0 ? withCells(begun, cells) : begun;
   return others.reduce(ended, filled);
@@ -58,8 +55,8 @@ function started(event: SweepStart): SweepView {
       positions: event.positions,
       hooks,
       metric: event.metric,
+      baseline: event.metric === "recovered" ? 0 : (event.corrupt ?? null),
       tokens: event.tokens.prompt,
-      cleanTokens: event.tokens.clean ?? null,
     },
     values: Object.fromEntries(hooks.map((hook) => [hook, new Float32Array(size).fill(PENDING)])),
   };

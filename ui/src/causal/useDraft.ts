@@ -19,8 +19,8 @@ interface Edited {
 export interface DraftState {
   readonly draft: Draft;
   readonly change: (changes: Partial<Draft>) => void;
-  /** The draft has become this sweep: keep showing it beside that. */
-  readonly became: (sweep: string) => void;
+  /** A draft has become this sweep: show it beside that. */
+  readonly became: (sweep: string, draft: Draft) => void;
 }
 
 export function useDraft(sweep: string | null, record: SweepRecord | null): DraftState {
@@ -45,6 +45,9 @@ export function useDraft(sweep: string | null, record: SweepRecord | null): Draf
     (changes: Partial<Draft>) => setEdited({ beside: sweep, draft: { ...draft, ...changes }, inAddress: false }),
     [draft, sweep],
   );
-  const became = useCallback((id: string) => setEdited({ beside: id, draft, inAddress: true }), [draft]);
+  const became = useCallback(
+    (id: string, started: Draft) => setEdited({ beside: id, draft: started, inAddress: true }),
+    [],
+  );
   return { draft, change, became };
 }

@@ -3,9 +3,9 @@
 import { useEffect, useReducer, useState } from "react";
 import { asError } from "../api/errors";
 import { follow, type StreamState } from "../api/events";
-import { eventsAddress, sweepRecord } from "../api/sweeps";
+import { eventsAddress } from "../api/sweeps";
 import type { SweepEvent, SweepRecord } from "../api/types";
-import { useResource } from "../api/useResource";
+import { useRecord } from "./usePast";
 import { EMPTY_VIEW, reduceSweep, type SweepView } from "./sweepView";
 
 const FLUSH_MS = 16;
@@ -28,7 +28,7 @@ const NOBODY: Followed = { id: null, view: EMPTY_VIEW, since: null, perSecond: n
 
 function hear(before: Followed, { id, events, now }: Heard): Followed {
   const known = before.id === id ? before : { ...NOBODY, id };
-  const view = reduceSweep(known.view, { type: "events", events });
+  const view = reduceSweep(known.view, events);
   const since = known.since ?? (view.done > 0 ? now : null);
   const seconds = since === null ? 0 : (now - since) / 1000;
   return { id, view, since, perSecond: seconds > 0.2 ? view.done / seconds : known.perSecond };
@@ -45,7 +45,7 @@ export interface Sweep {
 export function useSweep(id: string | null): Sweep {
   const [followed, dispatch] = useReducer(hear, NOBODY);
   const [state, setState] = useState<{ id: string; stream: Sweep["stream"]; error: Error | null } | null>(null);
-  const found = useResource(id, (signal) => sweepRecord(id ?? "", signal));
+  const found = useRecord(id);
   const { reload } = found;
 
   useEffect(() => {

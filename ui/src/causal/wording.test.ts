@@ -3,6 +3,7 @@ import type { Control, SweepEntry, SweepSummary } from "../api/types";
 import {
   askedTokens,
   controlsText,
+  costText,
   metricLabel,
   noiseText,
   skippedLines,
@@ -74,4 +75,19 @@ it("a position says which clean token it was given", () => {
   const summary = { alignment, tokens: { prompt: ["a", "b"], clean: ["a", " c"] } } as unknown as SweepSummary;
   expect(sourceText(summary, 1)).toBe("from “·c”");
   expect(sourceText({ ...summary, alignment: null }, 1)).toBe("");
+});
+it("a cost is said in cells, time and memory", () => {
+  const cost = {
+    cells: 810,
+    computed_cells: 690,
+    token_layers: 1,
+    working_bytes: 1 << 20,
+    source_bytes: 1 << 20,
+    seconds: 2.1,
+    chunks: 1,
+  };
+  expect(costText(cost)).toBe(
+    "810 cells, 120 of which cannot differ from the baseline; about 2.10 s and 2.0 MiB of memory",
+  );
+  expect(costText({ ...cost, cells: 1, computed_cells: 1 })).toBe("1 cell; about 2.10 s and 2.0 MiB of memory");
 });

@@ -1,7 +1,7 @@
 /** The sentences about a sweep, as the terminal and the pages say them (results/wording.py). */
 
-import type { Control, Metric, SweepEntry, SweepSummary } from "../api/types";
-import { count, duration, number, ranges, rate } from "../widgets/numbers";
+import type { Control, Estimate, Metric, SweepEntry, SweepSummary } from "../api/types";
+import { count, duration, number, ranges, rate, size } from "../widgets/numbers";
 import { quoted, visible } from "../widgets/tokens";
 import { sourcesIn } from "./alignment";
 import { idOf } from "./draft";
@@ -69,6 +69,13 @@ export function timingText({ timing }: SweepSummary): string {
   const text = `${count(timing.cells, "cell")} in ${duration(timing.total_seconds)}, ${rate(timing.cells_per_second, "cells")}`;
   const known = timing.cells - timing.computed_cells;
   return known > 0 ? `${text}; ${known} of them could not differ from the baseline` : text;
+}
+
+/** 810 cells, 120 of which cannot differ from the baseline; about 2.10 s and 14.0 MiB of memory. */
+export function costText({ cells, computed_cells: computed, seconds, working_bytes, source_bytes }: Estimate): string {
+  const known = cells - computed;
+  const saved = known > 0 ? `, ${known} of which cannot differ from the baseline` : "";
+  return `${count(cells, "cell")}${saved}; about ${duration(seconds)} and ${size(working_bytes + source_bytes)} of memory`;
 }
 
 /** One line a reason: what was left out, and why. */

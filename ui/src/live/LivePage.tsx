@@ -1,14 +1,17 @@
 /** Live: what is active in a model while it trains. */
 
+import { Fragment, useState } from "react";
 import { useResource } from "../api/useResource";
-import { listRuns, type RunRow } from "../api/runs";
+import { listRuns } from "../api/runs";
 import type { ServerState } from "../api/useServer";
+import { Link } from "../app/Link";
 import type { Theme } from "../widgets/colors";
 import { EmptyState } from "../widgets/EmptyState";
 import { ErrorNote } from "../widgets/ErrorNote";
 import { StatusBar } from "../widgets/StatusBar";
+import { useNow } from "../widgets/useNow";
 import { NoRuns } from "../runs/NoRuns";
-import { useState } from "react";
+import { landing } from "../runs/status";
 import { RunView } from "./RunView";
 import "./live.css";
 
@@ -26,7 +29,8 @@ export default function LivePage({ run, server, theme }: LivePageProps) {
   const runs = listed.data?.runs ?? [];
   const [landed, setLanded] = useState<string | null>(null);
   const wanted = run ?? landed;
-  const shown = runs.find((each) => each.run === wanted) ?? (run === null ? landing(runs) : undefined);
+  const now = useNow() / 1000;
+  const shown = runs.find((each) => each.run === wanted) ?? (run === null ? landing(runs, now) : undefined);
   if (run === null && shown && landed !== shown.run) setLanded(shown.run); // stay with it, whoever writes next
   if (shown) return <RunView key={shown.run} run={shown} runs={runs} server={server} theme={theme} />;
   return (
@@ -36,7 +40,17 @@ export default function LivePage({ run, server, theme }: LivePageProps) {
         {listed.error && !listed.data && <ErrorNote error={listed.error} onRetry={listed.reload} />}
         {listed.data && run !== null && (
           <EmptyState title={`There is no run ${run}`}>
-            <p>{runs.length === 0 ? "There are no runs at all." : `There are: ${runs.map((each) => each.run).join(", ")}.`}</p>
+            <p>
+              {runs.length === 0
+                ? "There are no runs at all."
+                : "It was renamed or deleted, or never there. There are:"}
+              {runs.map((each) => (
+                <Fragment key={each.run}>
+                  {" "}
+                  <Link href={`/live/${encodeURIComponent(each.run)}`}>{each.run}</Link>
+                </Fragment>
+              ))}
+            </p>
           </EmptyState>
         )}
         {listed.data && run === null && <NoRuns list={listed.data} />}
@@ -44,9 +58,4 @@ export default function LivePage({ run, server, theme }: LivePageProps) {
       <StatusBar connection={server.connection} lag={null} perSecond={null} />
     </>
   );
-}
-
-/** The run that is training, else the one that was written to last. */
-export function landing(runs: readonly RunRow[]): RunRow | undefined {
-  return runs.find((each) => each.status === "running" && each.live) ?? runs[0];
 }

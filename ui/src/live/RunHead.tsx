@@ -3,7 +3,8 @@
 import type { RunRow } from "../api/runs";
 import { navigate } from "../app/location";
 import { useCopy } from "../copy/copied";
-import { useNow } from "../causal/useNow";
+import { useNow } from "../widgets/useNow";
+import { isTraining, statusText } from "../runs/status";
 import { ago, count, modelName } from "../widgets/numbers";
 import { SaveRun } from "./SaveRun";
 
@@ -17,14 +18,14 @@ interface RunHeadProps {
 
 export function RunHead({ run, runs, newest, records }: RunHeadProps) {
   const copied = useCopy() !== null;
-  const now = useNow();
+  const now = useNow() / 1000;
   const facts = [
     run.model === null ? null : modelName(run.model),
-    run.status ?? (run.live ? "being written" : null),
+    run.status === null && !run.live ? null : statusText(run, copied ? (run.written ?? 0) : now),
     newest === null ? null : `step ${newest}`,
     records === null ? null : count(records, "record"),
     run.last_checkpoint === null ? null : `checkpoint-${run.last_checkpoint}`,
-    run.written === null || copied ? null : `written ${ago(now / 1000 - run.written)}`,
+    run.written === null || copied ? null : `written ${ago(now - run.written)}`,
   ].filter((fact) => fact !== null);
   return (
     <div className="run-head">
@@ -38,7 +39,7 @@ export function RunHead({ run, runs, newest, records }: RunHeadProps) {
             {runs.map((each) => (
               <option key={each.run} value={each.run}>
                 {each.run}
-                {each.status === "running" && each.live ? " (training)" : ""}
+                {isTraining(each, now) ? " (training)" : ""}
               </option>
             ))}
           </select>

@@ -50,16 +50,19 @@ export function RunView({ run, runs, server, theme }: RunViewProps) {
   );
   const health = useKept(asked.data, run.run);
   const layers = scene.overview.data?.layers.map(({ layer }) => layer) ?? run.layers ?? [];
+  const records = scene.overview.data?.coverage.records ?? null;
+  const newest = live.data.newestStep ?? scene.overview.data?.last_step ?? null;
+  const ended = run.status !== null && run.status !== "running";
   const nothing = scene.extent === null && !scene.overview.loading && !scene.overview.error;
   return (
     <CursorContext value={cursor}>
       <main className="page live" id="main">
-        <RunHead run={run} runs={runs} newest={live.data.newestStep} records={scene.overview.data?.coverage.records ?? null} />
+        <RunHead run={run} runs={runs} newest={newest} records={records} />
         {live.refused !== null && <ErrorNote error={live.refused} />}
         <Alarms alarms={standing(live.data, health?.alarms ?? [])} stream={stream} bad={live.data.counts.bad} />
         <TimeBar scene={scene} />
         {nothing ? (
-          <EmptyState title="Waiting for the first record">
+          <EmptyState title={ended ? "This run has no records" : "Waiting for the first record"}>
             <p>{live.data.idle ?? "The run is there, and nothing has been recorded yet."}</p>
           </EmptyState>
         ) : (
@@ -74,13 +77,20 @@ export function RunView({ run, runs, server, theme }: RunViewProps) {
             <VocabularyPanel scene={scene} />
             <GenerationsPanel scene={scene} />
             {shown.generation !== null && (
-              <Inspector scene={scene} id={shown.generation} hasModel={server.capabilities !== null} key={shown.generation} />
+              <Inspector
+                scene={scene}
+                id={shown.generation}
+                model={server.capabilities?.model.name ?? null}
+                key={shown.generation}
+              />
             )}
             {copy === null && <StreamLog notices={live.data.notices} />}
           </div>
         )}
       </main>
-      {copy === null && <LiveStatus live={live} stream={stream} paused={scene.paused} />}
+      {copy === null && (
+        <LiveStatus live={live} stream={stream} first={scene.overview.data?.first_step ?? null} paused={scene.paused} />
+      )}
     </CursorContext>
   );
 }

@@ -89,7 +89,8 @@ export function stepStretch(scene: Scene, columns: number): Stretch {
 /** A key that changes when another answer is wanted, and not whenever a step is done. */
 export function stretchKey({ shown }: Pick<Scene, "shown">, columns: number): string {
   const { window } = shown;
-  const what = window.kind === "all" ? "all" : window.kind === "last" ? `last ${window.n}` : `${window.from} ${window.to}`;
+  const what =
+    window.kind === "all" ? "all" : window.kind === "last" ? `last ${window.n}` : `${window.from} ${window.to}`;
   return `${what} ${columns}`;
 }
 
@@ -98,7 +99,7 @@ function unitOf(overview: Overview | null, { data }: LiveState): "step" | "token
   return overview?.unit ?? (data.steps.size === 1 && data.metrics.size === 0 ? "token" : "step");
 }
 
-export function extentOf(overview: Overview | null, { data }: LiveState, unit: "step" | "token"): Extent | null {
+function extentOf(overview: Overview | null, { data }: LiveState, unit: "step" | "token"): Extent | null {
   if (unit === "token") return tokenExtent(data);
   const steps = [...data.steps.columns()];
   const known = [overview?.first_step ?? null, overview?.last_step ?? null].filter((step) => step !== null);

@@ -18,7 +18,7 @@ export interface LiveState {
   readonly refused: string | null;
 }
 
-export class LiveStore {
+class LiveStore {
   readonly #data = new RunData();
   readonly #listeners = new Set<() => void>();
   #state: LiveState;

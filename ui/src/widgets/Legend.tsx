@@ -30,16 +30,20 @@ export function Legend({ scale, theme, label, keys }: LegendProps) {
   return (
     <div className="legend">
       {label && <span className="legend-label">{label}</span>}
-      <span className="legend-bar">
-        <span>{textOf(scale, scale.low)}</span>
-        <span className="legend-colors" aria-hidden="true">
-          {Array.from({ length: STEPS }, (_, step) => (
-            <i key={step} style={{ background: colorAt(scale, theme, step) }} />
-          ))}
-          {at !== null && <b style={{ left: `${100 * at}%` }} />}
+      {span === 0 && scale.baseline !== null ? (
+        <span className="legend-key">no value differs from the baseline, {textOf(scale, scale.baseline)}</span>
+      ) : (
+        <span className="legend-bar">
+          <span>{textOf(scale, scale.low)}</span>
+          <span className="legend-colors" aria-hidden="true">
+            {Array.from({ length: STEPS }, (_, step) => (
+              <i key={step} style={{ background: colorAt(scale, theme, step) }} />
+            ))}
+            {at !== null && <b style={{ left: `${100 * at}%` }} />}
+          </span>
+          <span>{textOf(scale, scale.high)}</span>
         </span>
-        <span>{textOf(scale, scale.high)}</span>
-      </span>
+      )}
       {at !== null && (
         <span className="legend-key">
           <i className="key-tick" />

@@ -24,13 +24,19 @@ const TEXT: Record<Connection, string> = {
 
 export function StatusBar({ connection, lag, perSecond, noun = "records", children }: StatusBarProps) {
   return (
-    <footer className="status-bar" data-connection={connection}>
+    <footer className="status-bar" data-connection={connection} aria-label="Status" tabIndex={0}>
       <span role="status" className="status-connection">
         <i aria-hidden="true" />
         {TEXT[connection]}
       </span>
-      {lag !== undefined && <span>lag {lag === null ? "\u2014" : duration(lag)}</span>}
-      {perSecond !== undefined && <span>{perSecond === null ? `\u2014 ${noun}/s` : rate(perSecond, noun)}</span>}
+      {lag !== undefined && (
+        <span title="From when the trainer wrote it to when it came here; known while a run is being written">
+          lag {lag === null ? "\u2014" : duration(lag)}
+        </span>
+      )}
+      {perSecond !== undefined && (
+        <span title="How fast they come here">{perSecond === null ? `\u2014 ${noun}/s` : rate(perSecond, noun)}</span>
+      )}
       {children}
     </footer>
   );

@@ -4,6 +4,7 @@
  */
 
 import { useRef, useState, type KeyboardEvent } from "react";
+import { neighbour } from "./roving";
 import { tokenLabel } from "./tokens";
 import "./tokens.css";
 
@@ -28,7 +29,7 @@ export function TokenStrip({ label, tokens, onToggle }: TokenStripProps) {
   const [at, setAt] = useState(0);
   const strip = useRef<HTMLDivElement>(null);
   const onKey = (event: KeyboardEvent) => {
-    const to = target(event.key, at, tokens.length);
+    const to = neighbour(event.key, at, tokens.length);
     if (to === null) return;
     event.preventDefault();
     setAt(to);
@@ -71,12 +72,4 @@ export function TokenStrip({ label, tokens, onToggle }: TokenStripProps) {
 
 function titleOf({ position, reason }: StripToken): string {
   return reason === undefined ? `position ${position}` : `position ${position}: ${reason}`;
-}
-
-function target(key: string, at: number, n: number): number | null {
-  if (key === "ArrowRight") return Math.min(at + 1, n - 1);
-  if (key === "ArrowLeft") return Math.max(at - 1, 0);
-  if (key === "Home") return 0;
-  if (key === "End") return n - 1;
-  return null;
 }

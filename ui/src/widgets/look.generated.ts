@@ -10,9 +10,9 @@ export const COLOR_TABLES = {
   }
 } as const;
 export const HOOK_MEANING = {
-  "pre_attn": "residual stream entering the block",
+  "pre_attn": "residual stream entering the layer",
   "post_attn": "residual stream after attention",
-  "post_block": "residual stream leaving the block",
+  "post_block": "residual stream leaving the layer",
   "mlp_in": "normalised MLP input",
   "mlp_out": "MLP output, before it is added back"
 } as const;

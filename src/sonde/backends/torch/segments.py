@@ -11,7 +11,7 @@ block, so a query's arithmetic does not change.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -176,7 +176,8 @@ class Segments:
 
         @cache
         def keys() -> ByHead:
-            return ByHead(self._tensor(self._keys(np.arange(n_cells), n_keys)))
+            own = self.first[:n_cells, None], self._n_prefix + self.offset[:n_cells, None]
+            return ByHead(self._tensor(_keys(*own, n_keys, self.n_tokens)))
 
         @cache
         def slots() -> Slots:
@@ -211,32 +212,25 @@ class Segments:
 
     def _block(self, begin: int, size: int, index: int, cells: Ints) -> _Block:
         """Queries of `cells` at positions from `begin` on, within the block of that index."""
-        n_keys = (index + 1) * self._size
+        n_keys, lowest, n_tokens = (index + 1) * self._size, index * self._size, self.n_tokens
+        first, offset = self.first[cells, None], self.offset[cells, None]
+        n_prefix, tensor = self._n_prefix, partial(_tensor, self.device)
 
-        @cache
+        @cache  # holds no `self`: in a cycle a chunk's indices would outlive it
         def indices() -> _Indices:
             positions = np.arange(begin, begin + size)
-            first, offset = self.first[cells, None], self.offset[cells, None]
-            has = (positions >= np.maximum(first, index * self._size)) & (positions < self.n_tokens)
+            has = (positions >= np.maximum(first, lowest)) & (positions < n_tokens)
             query = np.where(has, offset + positions - first, 0)
             cell, slot = np.nonzero(has)
             return _Indices(
-                ByHead(self._tensor(query)),
-                ByHead(self._tensor(self._keys(cells, n_keys))),
-                Slots(self._tensor(cell), self._tensor(slot), size),
-                self._tensor(query[cell, slot]),
+                ByHead(tensor(query)),
+                ByHead(tensor(_keys(first, n_prefix + offset, n_keys, n_tokens))),
+                Slots(tensor(cell), tensor(slot), size),
+                tensor(query[cell, slot]),
                 np.concatenate([[0], np.cumsum(has.sum(1))]),
             )
 
         return _Block(begin, size, n_keys, cells, indices)
-
-    def _keys(self, cells: Ints, n_keys: int) -> Ints:
-        """Rows of [prefix ‖ packed rows] of the first keys of cells; row 0 beyond the prompt."""
-        keys = np.arange(n_keys)
-        first, offset = self.first[cells, None], self.offset[cells, None]
-        own = (keys >= first) & (keys < self.n_tokens)
-        shared = np.where(keys < first, keys, 0)
-        return np.where(own, self._n_prefix + offset + keys - first, shared)
 
     def _ragged(self, n_cells: int, query_ends: Tensor, n_queries: int) -> Ragged:
         """The first cells' suffixes for fused attention; `query_ends` are theirs and others'."""
@@ -252,7 +246,21 @@ class Segments:
         return self._tensor(rows.reshape(-1))
 
     def _tensor(self, values: Ints) -> Tensor:
-        return index_tensor(np.ascontiguousarray(values), self.device)
+        return _tensor(self.device, values)
+
+
+def _keys(first: Ints, begin: Ints, n_keys: int, n_tokens: int) -> Ints:
+    """Rows of [prefix ‖ packed rows] of the first keys of cells; row 0 beyond the prompt.
+
+    `first` is each cell's first position of its own, `begin` its row there: [cells, 1].
+    """
+    keys = np.arange(n_keys)
+    own = (keys >= first) & (keys < n_tokens)
+    return np.where(own, begin + keys - first, np.where(keys < first, keys, 0))
+
+
+def _tensor(device: torch.device, values: Ints) -> Tensor:
+    return index_tensor(np.ascontiguousarray(values), device)
 
 
 def whole_prompts(

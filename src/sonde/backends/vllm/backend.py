@@ -14,6 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
+from transformers import PreTrainedTokenizerBase
 
 from sonde.backends.base import (
     Cost,
@@ -35,7 +36,7 @@ from sonde.backends.torch.check import (
     check_sites,
     check_tokens,
 )
-from sonde.backends.torch.text import Text
+from sonde.backends.torch.text import TokenVerbs
 from sonde.backends.vllm import sampling
 from sonde.backends.vllm.answers import check_held, check_vectors, generated, graded
 from sonde.backends.vllm.collective import first_found, united_manifests
@@ -55,12 +56,20 @@ FIRST_RATE = 20_000.0
 """Token-layers a second, before anything was measured."""
 
 
-class VllmBackend:
+class VllmBackend(TokenVerbs):
     """A model loaded by vLLM, read from and written to on all of its ranks."""
 
-    def __init__(self, driver: Driver, facts: Facts, text: Text, *, source_budget: int) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        facts: Facts,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        source_budget: int,
+    ) -> None:
         """`source_budget` bounds the stored runs, on all ranks together."""
-        self._driver, self._facts, self._text = driver, facts, text
+        super().__init__(tokenizer)
+        self._driver, self._facts = driver, facts
         self._flight = Flight(driver)
         self._runs = RankedRuns(source_budget, driver)
         self._own = uuid4().hex[:8]  # several backends may share one engine
@@ -80,24 +89,6 @@ class VllmBackend:
     def close(self) -> None:
         """End the engine and its processes."""
         self._driver.close()
-
-    def tokenize(self, text: str, *, special: bool = True) -> list[int]:
-        """Token ids; `special` adds the tokens the tokenizer adds by default."""
-        return self._text.tokenize(text, special=special)
-
-    def detokenize(self, tokens: Sequence[int]) -> str:
-        """Text of the ids; special tokens decode to nothing."""
-        return self._text.detokenize(tokens)
-
-    def render_chat(
-        self, messages: Sequence[Mapping[str, str]], *, generation_prompt: bool = True
-    ) -> list[int]:
-        """Token ids of a conversation, as the model's own chat template writes it."""
-        return self._text.render_chat(messages, generation_prompt=generation_prompt)
-
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Half-open character interval of each token; empty for special tokens."""
-        return self._text.offsets(text)
 
     def capture(
         self,

@@ -59,11 +59,6 @@ def united_manifests(replies: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict
     return out
 
 
-def united_keys(replies: Sequence[Sequence[str]]) -> set[str]:
-    """Keys that any rank named."""
-    return {key for reply in replies for key in reply}
-
-
 def first_found(replies: Sequence[bytes | None]) -> bytes | None:
     """What the rank that has it replied."""
     return next((reply for reply in replies if reply is not None), None)

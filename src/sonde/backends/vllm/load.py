@@ -19,7 +19,6 @@ from transformers import PreTrainedTokenizerBase
 from sonde.backends.torch.loading.checkpoint import load_tokenizer
 from sonde.backends.torch.loading.quiet import quiet
 from sonde.backends.torch.loading.reasons import one_line
-from sonde.backends.torch.text import Text
 from sonde.backends.vllm.backend import VllmBackend
 from sonde.backends.vllm.driver import Driver
 from sonde.backends.vllm.facts import facts_of
@@ -32,6 +31,8 @@ from sonde.backends.vllm.options import (
     thread_binding,
 )
 from sonde.backends.vllm.proof import prove
+from sonde.backends.vllm.starting import START_SECONDS, time_limit
+from sonde.backends.vllm.waking import wake_on_death
 from sonde.errors import BadRequest
 
 BINDING = "VLLM_CPU_OMP_THREADS_BIND"
@@ -46,6 +47,7 @@ def load_backend(
     pipeline_parallel_size: int = 1,
     eager_on_demand: bool = False,
     in_process: bool | None = None,
+    start_seconds: float = START_SECONDS,
     options: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> VllmBackend:
@@ -54,15 +56,17 @@ def load_backend(
     load_backend("smollm2")
     load_backend("Qwen/Qwen3-32B", tensor_parallel_size=4, options={"max_model_len": 8192})
 
-    `eager_on_demand` keeps compiled graphs for requests that neither patch nor capture. `options`
-    are arguments of vLLM's engine, passed through; these two names may be among them. `in_process`
-    runs the engine in this process, which is the default for one worker.
+    `eager_on_demand` keeps compiled graphs for requests that neither patch nor capture.
+    `in_process` runs the engine in this process, which is the default for one worker. An engine in
+    other processes that has not started after `start_seconds` is given up. `options` are arguments
+    of vLLM's engine, passed through; these three names may be among them.
     """
     say = progress or _say_nothing
     check_installed()
     given = dict(options or {})
     eager_on_demand = bool(given.pop("eager_on_demand", eager_on_demand))
     in_process = given.pop("in_process", in_process)
+    start_seconds = float(given.pop("start_seconds", start_seconds))
     began = perf_counter()
     directory = whole_checkpoint(name, say)
     config = engine_config(
@@ -75,8 +79,9 @@ def load_backend(
     )
     salted = not choose_scheduler(config)
     say(f"starting vLLM with {name}")
-    with bound_threads(config):
+    with bound_threads(config), time_limit(start_seconds, nodes=config.parallel_config.nnodes):
         engine = _engine(config, in_process)
+    wake_on_death(engine.engine_core)
     driver = Driver(engine, salted=salted)
     try:
         backend = _tapped(driver, name, directory, source_budget, eager_on_demand)
@@ -167,7 +172,7 @@ def _tapped(
         tokenizer = load_tokenizer(directory)
     ends = end_ids(driver.config.model_config, tokenizer)
     facts = facts_of(name, driver.config, replies, ends)
-    return VllmBackend(driver, facts, Text(tokenizer), source_budget=source_budget)
+    return VllmBackend(driver, facts, tokenizer, source_budget=source_budget)
 
 
 def end_ids(model: Any, tokenizer: PreTrainedTokenizerBase) -> Sequence[int]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from sonde.backends.vllm.installed import check_installed
 from sonde.backends.vllm.load import bound_threads, engine_config
 from sonde.backends.vllm.merged import whole_checkpoint
+from sonde.backends.vllm.starting import START_SECONDS, time_limit
 
 EVERY_SECONDS: Final = 2.0
 PATIENCE: Final = 3
@@ -44,6 +45,7 @@ def join(
     tensor_parallel_size: int = 1,
     pipeline_parallel_size: int = 1,
     eager_on_demand: bool = False,
+    start_seconds: float = START_SECONDS,
     options: dict[str, Any] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> None:
@@ -60,7 +62,7 @@ def join(
         options={**(options or {}), **span(nodes=nodes, head=head, port=port, node=node)},
         headless=True,
     )
-    with bound_threads(config):
+    with bound_threads(config), time_limit(start_seconds, nodes=nodes):
         workers = MultiprocExecutor(config, monitor_workers=False)
     workers.start_worker_monitor()  # ends all of them when one has died
     while not workers.is_failed and answers(head, port):

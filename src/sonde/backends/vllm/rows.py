@@ -6,7 +6,7 @@ one rule for prefill, chunks of a prefill and decoding. All that depends on the 
 in this file and in `eager`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import wraps
 from typing import Any, Literal, Protocol
 
@@ -57,10 +57,10 @@ def spans_v2(batch: Any) -> list[Span]:
     return spans(batch.req_ids, batch.query_start_loc_np, batch.num_computed_tokens_np)
 
 
-def watch(runner: Any, watcher: Watcher) -> Callable[[], None]:
-    """Tell the watcher of every step of this runner. -> stops it."""
-    names = {"V1": "_model_forward", "V2": "prepare_inputs"}
-    seam = names[kind_of(runner)]
+def watch(runner: Any, watcher: Watcher) -> None:
+    """Tell the watcher of every step of this runner."""
+    kind = kind_of(runner)
+    seam = {"V1": "_model_forward", "V2": "prepare_inputs"}[kind]
     execute, inner = runner.execute_model, getattr(runner, seam)
 
     @wraps(execute)
@@ -83,13 +83,7 @@ def watch(runner: Any, watcher: Watcher) -> Callable[[], None]:
         return batch
 
     runner.execute_model = executed
-    setattr(runner, seam, forward if kind_of(runner) == "V1" else prepared)
-    return lambda: _restore(runner, ("execute_model", seam))
-
-
-def _restore(runner: Any, names: Iterable[str]) -> None:
-    for name in names:
-        delattr(runner, name)  # the class's own method is behind it
+    setattr(runner, seam, forward if kind == "V1" else prepared)
 
 
 def arrivals(scheduled: Any) -> list[tuple[str, Any]]:

@@ -10,8 +10,8 @@ MOST_IDS: Final = 128
 """vLLM's own limit on the tokens whose log-probability one request may name."""
 
 
-def scoring(token_ids: Sequence[int], *, fresh: bool = False) -> Any:
-    """The log-probabilities of some ids after the prompt; `fresh` shares nothing cached."""
+def scoring(token_ids: Sequence[int]) -> Any:
+    """The log-probabilities of some ids after the prompt."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
@@ -22,7 +22,6 @@ def scoring(token_ids: Sequence[int], *, fresh: bool = False) -> Any:
         detokenize=False,
         ignore_eos=True,
         output_kind=RequestOutputKind.FINAL_ONLY,
-        skip_reading_prefix_cache=True if fresh else None,
     )
 
 

@@ -12,7 +12,7 @@ Dimensions with weight 0 keep both halves untouched. Order at a site: read, then
 read and written is counted here, in the tap, because a tap that was planned may never be reached.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -123,23 +123,14 @@ def tap(step: Step, site: SiteKey, hidden: Tensor, residual: Tensor | None) -> N
             owner.wrote(index)
 
 
-def install(places: dict[int, Places], step: Step) -> Callable[[], None]:
-    """Tap every site of these layers. -> takes the taps out again."""
-    handles = []
+def install(places: dict[int, Places], step: Step) -> None:
+    """Tap every site of these layers."""
     for layer, at in places.items():
-        handles += [
-            at.before.register_forward_pre_hook(_receives(step, ("pre_attn", layer))),
-            at.post_attn.register_forward_pre_hook(_receives(step, ("post_attn", layer))),
-            at.mlp.register_forward_pre_hook(_receives_one(step, ("mlp_in", layer))),
-            at.mlp_out.register_forward_hook(_returns_one(step, ("mlp_out", layer))),
-            at.layer.register_forward_hook(_returns(step, ("post_block", layer))),
-        ]
-    return lambda: _remove(handles)
-
-
-def _remove(handles: Iterable[Any]) -> None:
-    for handle in handles:
-        handle.remove()
+        at.before.register_forward_pre_hook(_receives(step, ("pre_attn", layer)))
+        at.post_attn.register_forward_pre_hook(_receives(step, ("post_attn", layer)))
+        at.mlp.register_forward_pre_hook(_receives_one(step, ("mlp_in", layer)))
+        at.mlp_out.register_forward_hook(_returns_one(step, ("mlp_out", layer)))
+        at.layer.register_forward_hook(_returns(step, ("post_block", layer)))
 
 
 def _receives(step: Step, site: SiteKey) -> Callable[[nn.Module, Any], None]:

@@ -43,6 +43,8 @@ class Known:
     health: tuple[HealthLine, ...] = ()
     missing: tuple[str, ...] = ()
     """Names of companions that are not there."""
+    withheld_beside: int = 0
+    """Lines of companions that are not valid, or not what belongs there."""
     _worked_out: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -70,7 +72,7 @@ class Known:
             bytes_read=self.ingested.bytes_read,
             bytes_total=self.ingested.bytes_total,
             records=sum(part.records for part in self.parts),
-            withheld=self.ingested.withheld,
+            withheld=self.ingested.withheld + self.withheld_beside,
         )
 
     @cached_property
@@ -121,7 +123,9 @@ class RunAnalysis:
         companions = (self.layout.run_info, self.layout.generations, self.layout.metrics)
         named = (path for path in (*companions, self.layout.health) if identity_of(path) is None)
         missing = tuple(path.name for path in named)
-        self.known = Known(ingested, generations, metrics, health, missing)
+        beside = (self._generations, self._metrics, self._health)
+        withheld = sum(companion.withheld for companion in beside)
+        self.known = Known(ingested, generations, metrics, health, missing, withheld)
         return self.known
 
     def yield_often(self, seconds: float) -> None:

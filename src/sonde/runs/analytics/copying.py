@@ -10,6 +10,7 @@ tokens begin is not in a run directory, so both are asked of whoever knows.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, get_args
 
 from sonde.runs.analytics.analysis import Known
@@ -19,6 +20,7 @@ from sonde.runs.analytics.heatmap import feature_tile, layer_tile, time_axis
 from sonde.runs.analytics.overview import overview
 from sonde.runs.analytics.scatter import scatter
 from sonde.runs.analytics.vocabulary import vocabulary
+from sonde.runs.reader import model_name
 from sonde.schema.analytics import GenerationPage, GenerationView, Measure, Tile, Vocabulary
 from sonde.schema.feature import FeatureCards
 from sonde.schema.run_copy import RunCopy
@@ -43,14 +45,14 @@ class Describers:
     cards: Callable[[int, list[int]], FeatureCards]
     """What some features of a layer mean."""
     pieces: Callable[[str], list[str]] | None = None
-    """A completion's tokens as texts; None where there is no model."""
+    """A completion's tokens as texts; None where no tokenizer is to be had."""
 
 
 def run_copy(
     known: Known, cursor: "DuckDBPyConnection", row: RunRow, described: Describers
 ) -> RunCopy:
     """The copy. It takes as long as opening the page does."""
-    at = time_axis(known, None, None, None, columns=COLUMNS)
+    at = time_axis(known, columns=COLUMNS)
     words = vocabulary(known, cursor, limit=WORDS)
     by_layer = {layer: vocabulary(known, cursor, layer, limit=WORDS) for layer in known.layers}
     features = {
@@ -59,7 +61,7 @@ def run_copy(
     page = generation_page(known, limit=GENERATIONS)
     measures: tuple[Measure, ...] = get_args(Measure)
     return RunCopy(
-        run=row.model_copy(update={"directory": _name(row.directory), "model": _model(row.model)}),
+        run=_without_paths(row),
         made=time.time(),
         version=described.version,
         overview=overview(known, cursor, row.run).model_copy(update={"cache": None}),
@@ -77,19 +79,17 @@ def run_copy(
     )
 
 
-def _model(model: str | None) -> str | None:
-    return _name(model) if model is not None and model.startswith("/") else model
-
-
-def _name(path: str) -> str:
-    return path.rstrip("/").rpartition("/")[2]
+def _without_paths(row: RunRow) -> RunRow:
+    """Names only: a file that is sent to somebody does not say where it was."""
+    names = {"directory": PurePath(row.directory).name, "model": model_name(row.model) or None}
+    return row.model_copy(update=names)
 
 
 def _features(
     known: Known, cursor: "DuckDBPyConnection", layer: int, words: list[Vocabulary]
 ) -> list[Tile]:
     """The strongest features of a layer over time, and those of its vocabulary."""
-    at = time_axis(known, None, None, None, columns=COLUMNS // 2)
+    at = time_axis(known, columns=COLUMNS // 2)
     strongest = feature_tile(known, cursor, at, layer, top=FEATURES)
     every = (word for each in words for word in each.features if word.layer == layer)
     others = dict.fromkeys(word.feature for word in every if word.feature not in strongest.rows)

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sonde.schema.analytics import Coefficient, Correlation, GroupDifference
+from sonde.schema.analytics import Among, Coefficient, Correlation, GroupDifference
 
 Numbers = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ MANY = 500
 """Groups beyond which resampling and the normal distribution agree."""
 
 
-def correlation(among: str, x: Numbers, y: Numbers) -> Correlation:
+def correlation(among: Among, x: Numbers, y: Numbers) -> Correlation:
     """How two lists of numbers go together."""
     return _correlation(among, x, y, None)
 
@@ -80,7 +80,7 @@ def ranks(values: Numbers) -> Numbers:
     return mean
 
 
-def _correlation(among: str, x: Numbers, y: Numbers, groups: int | None) -> Correlation:
+def _correlation(among: Among, x: Numbers, y: Numbers, groups: int | None) -> Correlation:
     why = _why_not(x, y, groups)
     pearson = spearman = None
     if why is None:
@@ -88,7 +88,7 @@ def _correlation(among: str, x: Numbers, y: Numbers, groups: int | None) -> Corr
         pearson = _coefficient(_pearson(x, y), free, ranked=False)
         spearman = _coefficient(_pearson(ranks(x), ranks(y)), free, ranked=True)
     return Correlation(
-        among=among,  # type: ignore[arg-type]
+        among=among,
         n=len(x),
         groups=groups,
         pearson=pearson,

@@ -52,11 +52,7 @@ def generation_page(
 ) -> GenerationPage:
     """Generations, newest first; `before` goes on from an earlier page."""
     rows = known.generations.rows
-    chosen = np.ones(len(rows), bool)
-    if first_step is not None:
-        chosen &= rows["step"] >= first_step
-    if last_step is not None:
-        chosen &= rows["step"] <= last_step
+    chosen = known.generations.within(first_step, last_step)
     if passed is not None:
         chosen &= rows["gate"] == passed
     places = np.flatnonzero(chosen)

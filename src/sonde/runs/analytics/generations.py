@@ -78,6 +78,15 @@ class Generations:
     def _steps(self) -> NDArray[np.int64]:
         return np.ascontiguousarray(self.rows["step"])
 
+    def within(self, first_step: int | None, last_step: int | None) -> NDArray[np.bool_]:
+        """Which are of these steps, both included; None is no bound. -> bool [generations]"""
+        chosen: NDArray[np.bool_] = np.ones(len(self.rows), bool)
+        if first_step is not None:
+            chosen &= self.rows["step"] >= first_step
+        if last_step is not None:
+            chosen &= self.rows["step"] <= last_step
+        return chosen
+
     def between(self, first_step: int, last_step: int) -> slice:
         """The rows of these steps."""
         start, end = np.searchsorted(self._steps, [first_step, last_step + 1])

@@ -37,9 +37,9 @@ NOTHING = "there are no records in this stretch"
 
 def time_axis(
     known: Known,
-    unit: Unit | None,
-    start: int | None,
-    end: int | None,
+    unit: Unit | None = None,
+    start: int | None = None,
+    end: int | None = None,
     *,
     columns: int = 256,
     level: int | None = None,
@@ -201,11 +201,15 @@ def _has_tokens(part: Part, at: Axis) -> bool:
     return bool(((mine >= first) & (mine <= last)).any())
 
 
-def _tokens(parts: Iterable[Part], step: int) -> tuple[int, int]:
+def _tokens(parts: Sequence[Part], step: int) -> tuple[int, int]:
     """The first recorded token of a step, and the one after the last."""
     bins = np.concatenate([part.bins[part.bins["step"] == step] for part in parts])
     if not len(bins):
-        raise BadRequest(f"there are no records of step {step}")
+        every = np.concatenate([part.bins["step"] for part in parts])
+        raise BadRequest(
+            f"there are no records of step {step}; there are some of steps {every.min()} to "
+            f"{every.max()}"
+        )
     return int(bins["first"].min()), int(bins["last"].max()) + 1
 
 

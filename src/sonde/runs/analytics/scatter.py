@@ -39,7 +39,7 @@ def scatter(
     layers = known.layers
     layer = layers[0] if layer is None and layers else layer
     rows = known.generations.rows
-    chosen = _chosen(rows, first_step, last_step)
+    chosen = known.generations.within(first_step, last_step)
     if not known.generations.there or layer is None:
         return _empty(known, layer, NO_LAYER if known.generations.there else NO_GENERATIONS)
     losses = layer_losses(known, cursor, layer)
@@ -79,15 +79,6 @@ def layer_losses(known: Known, cursor: "DuckDBPyConnection", layer: int) -> dict
     count, low, high = grid.count[0], grid.low[0], grid.high[0]
     mean = np.divide(grid.sum[0], count, out=np.zeros(len(count)), where=count > 0)
     return {"count": count, "mean": mean, "low": low, "high": high}
-
-
-def _chosen(rows: NDArray[Any], first_step: int | None, last_step: int | None) -> NDArray[np.bool_]:
-    chosen: NDArray[np.bool_] = np.ones(len(rows), bool)
-    if first_step is not None:
-        chosen &= rows["step"] >= first_step
-    if last_step is not None:
-        chosen &= rows["step"] <= last_step
-    return chosen
 
 
 def _points(

@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 
 TURN_SECONDS = 0.5
 YIELD_SECONDS = 0.0005
-"""After each block of 128 KiB: streams are served by the same interpreter."""
+"""After each block that is checked: streams are served by the same interpreter."""
 WAIT_SECONDS = 2.0
 MOST_RUNS = 4
 ASKING = 2

@@ -19,7 +19,7 @@ from sonde.errors import RequestTooLarge
 from sonde.runs.analytics.analysis import Known
 from sonde.runs.analytics.database import arrays
 from sonde.runs.analytics.featuresums import counted, places_of
-from sonde.runs.analytics.generations import PASSED, UNGATED
+from sonde.runs.analytics.generations import PASSED, UNGATED, present
 from sonde.runs.analytics.losses import register
 from sonde.runs.analytics.parts import Part
 from sonde.runs.analytics.permutation import adjusted, chances
@@ -251,7 +251,7 @@ def _features(
             lift=_lift(int(passed_with[row]), passed, int(failed_with[row]), failed),
             p=None if p is None else float(p[row]),
             q=None if q is None else float(q[row]),
-            activation=_number(presence.activation[row]),
+            activation=present(presence.activation[row]),
         )
         for row in np.flatnonzero(sustained >= m)
     ]
@@ -259,10 +259,6 @@ def _features(
 
 def _lift(passed_with: int, passed: int, failed_with: int, failed: int) -> float | None:
     return (passed_with / passed) / (failed_with / failed) if failed_with else None
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def _rank(feature: VocabularyFeature) -> tuple[float, ...]:

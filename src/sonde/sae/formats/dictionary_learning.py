@@ -14,7 +14,7 @@ from torch import Tensor
 from sonde.errors import BadWeights, NotSaid
 from sonde.sae.activations import Activation, BatchTopK, Gated, JumpRelu, Relu, TopK
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Core, Given, checked, core, said_k, take
+from sonde.sae.build import Core, Given, checked, core, linear_core, said_k, take
 from sonde.sae.files.config import read_config, section, whole, word
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.pickles import read_pickle
@@ -66,20 +66,20 @@ Draft = tuple[Core, Activation, bool]
 
 
 def _auto_encoder(held: Held, source: Path, given: Given, k: int | None) -> Draft:
-    return _linear(held, source, b_dec="bias"), Relu(), True
+    return linear_core(held, source, b_dec="bias"), Relu(), True
 
 
 def _auto_encoder_new(held: Held, source: Path, given: Given, k: int | None) -> Draft:
-    return _linear(held, source, b_dec="decoder.bias"), Relu(), False
+    return linear_core(held, source), Relu(), False
 
 
 def _top_k(held: Held, source: Path, given: Given, k: int | None) -> Draft:
     said = said_k(_number(held, "k") or k, given, source, "neither file says k")
-    return _linear(held, source), TopK(said), True
+    return linear_core(held, source, b_dec="b_dec"), TopK(said), True
 
 
 def _batch_top_k(held: Held, source: Path, given: Given, k: int | None) -> Draft:
-    return _linear(held, source), _threshold(held, source, given, k), True
+    return linear_core(held, source, b_dec="b_dec"), _threshold(held, source, given, k), True
 
 
 def _matryoshka(held: Held, source: Path, given: Given, k: int | None) -> Draft:
@@ -89,7 +89,7 @@ def _matryoshka(held: Held, source: Path, given: Given, k: int | None) -> Draft:
 def _gated(held: Held, source: Path, given: Given, k: int | None) -> Draft:
     biases = take(held, source, "gate_bias", "mag_bias", "r_mag")
     held = {**held, "encoder.bias": torch.zeros_like(biases[0])}
-    return _linear(held, source, b_dec="decoder_bias"), Gated(*biases), True
+    return linear_core(held, source, b_dec="decoder_bias"), Gated(*biases), True
 
 
 def _jump_relu(held: Held, source: Path, given: Given, k: int | None) -> Draft:
@@ -107,18 +107,6 @@ _CLASSES: Final[dict[str, Callable[[Held, Path, Given, int | None], Draft]]] = {
 }
 _UNIT_NORM: Final = {"AutoEncoder", "AutoEncoderNew"}
 """Classes whose features the library reports with the decoder's lengths in them."""
-
-
-def _linear(held: Held, source: Path, *, b_dec: str = "b_dec") -> Core:
-    """From two `nn.Linear`, whose matrices are the other way round."""
-    return core(
-        held,
-        source,
-        W_enc="encoder.weight",
-        b_enc="encoder.bias",
-        W_dec="decoder.weight",
-        b_dec=b_dec,
-    ).transposed()
 
 
 def _number(held: Held, name: str) -> int | None:

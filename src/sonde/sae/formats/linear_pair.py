@@ -12,26 +12,22 @@ from torch import Tensor
 from sonde.errors import NotSaid
 from sonde.sae.activations import Relu
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Given, checked, core
+from sonde.sae.build import Given, checked, linear_core
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.pickles import read_pickle
 
 ENDINGS: Final = ("", "_linear")
 """What follows `encoder` and `decoder`: nothing, or what Goodfire adds."""
+PARTS: Final = ("weight", "bias")
 
 
 def load(path: Path, given: Given) -> Autoencoder:
     """The dictionary in one `.pt` or `.pth` file."""
     held = read_pickle(path)
     ending = next((each for each in ENDINGS if f"encoder{each}.weight" in held), "")
-    names = {
-        "W_enc": f"encoder{ending}.weight",
-        "b_enc": f"encoder{ending}.bias",
-        "W_dec": f"decoder{ending}.weight",
-        "b_dec": f"decoder{ending}.bias",
-    }
-    four = core(held, path, **names).transposed()
-    more = sorted(set(held) - set(names.values()))
+    four = linear_core(held, path, ending=ending)
+    ours = {f"{half}{ending}.{part}" for half in ("encoder", "decoder") for part in PARTS}
+    more = sorted(set(held) - ours)
     if any(isinstance(held[name], Tensor) for name in more):
         raise NotSaid(
             f"{path} also has {more}, and no configuration says what they are for; put its "

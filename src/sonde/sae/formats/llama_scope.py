@@ -12,7 +12,7 @@ import torch
 from sonde.errors import BadWeights
 from sonde.sae.activations import JumpRelu
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Given, checked, core
+from sonde.sae.build import Given, checked, linear_core
 from sonde.sae.files.config import flag, read_config, real, section, word
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.tensors import read_tensors
@@ -34,14 +34,7 @@ def load(folder: Path, given: Given) -> Autoencoder:
             f"{where}: act_fn {config.get('act_fn')!r}, jump_relu_threshold {threshold}, average "
             f"norm {average}; expected a jumprelu with both"
         )
-    held = core(
-        read_tensors(source),
-        source,
-        W_enc="encoder.weight",
-        b_enc="encoder.bias",
-        W_dec="decoder.weight",
-        b_dec="decoder.bias",
-    ).transposed()
+    held = linear_core(read_tensors(source), source)
     factor = held.W_enc.shape[0] ** 0.5 / average
     read, written = (word(config, f"hook_point_{end}", where) or "" for end in ("in", "out"))
     hook, layer = lens_site(read)

@@ -10,7 +10,7 @@ from typing import Final
 from sonde.errors import NotSaid
 from sonde.sae.activations import JumpRelu
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Given, checked, core, take
+from sonde.sae.build import Given, checked, linear_core, take
 from sonde.sae.files.config import read_config, word
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.tensors import read_tensors
@@ -25,14 +25,7 @@ def load(folder: Path, given: Given) -> Autoencoder:
     """The dictionary in a Llama Scope R1 folder."""
     source, where = folder / WEIGHTS, folder / CONFIG
     tensors = read_tensors(source)
-    held = core(
-        tensors,
-        source,
-        W_enc="encoder.weight",
-        b_enc="encoder.bias",
-        W_dec="decoder.weight",
-        b_dec="decoder.bias",
-    ).transposed()
+    held = linear_core(tensors, source)
     (logarithms,) = take(tensors, source, "log_jumprelu_threshold")
     if given.factor is None:
         raise NotSaid(

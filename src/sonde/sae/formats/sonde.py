@@ -30,9 +30,8 @@ from sonde.sae.build import Given, checked, core
 from sonde.sae.files.config import read_config
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.tensors import read_tensors
-from sonde.schema.autoencoder import AutoencoderFile
+from sonde.schema.autoencoder import CONFIG, AutoencoderFile
 
-CONFIG: Final = "autoencoder.json"
 WEIGHTS: Final = "autoencoder.safetensors"
 
 

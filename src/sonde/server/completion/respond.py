@@ -1,4 +1,7 @@
-"""Run a completion and answer with it, whole or as a stream."""
+"""Run a completion and answer with it, whole or as a stream.
+
+The one place where a client's leaving stops the work, in both ways of answering.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,8 @@
-"""A completion on its way from the engine's thread to whoever asked for it."""
+"""A completion on its way from the engine's thread to whoever asked for it.
+
+Nothing is dropped in between and nothing waits for the reader: a completion is short, and a slow
+client must not hold up the engine's thread.
+"""
 
 import asyncio
 import logging

@@ -9,9 +9,10 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
 from sonde.errors import BadRequest
@@ -31,18 +32,19 @@ from sonde.schema.analytics import (
     Vocabulary,
 )
 from sonde.schema.base import Wire
+from sonde.server.routes.runs import Run
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from sonde.runs.analytics.analysis import Known
+    from sonde.runs.analytics.axis import Axis
 
 LARGEST = 2**53
 """Whole numbers that every client can say."""
 
 _FEATURES = re.compile(r"[0-9]{1,9}(,[0-9]{1,9}){0,999}")
 
-Run = Annotated[str | None, Query(description="Which run, as GET /api/runs lists them.")]
 Layer = Annotated[int | None, Query(ge=0, le=LARGEST, description="Without it, the first.")]
 First = Annotated[int | None, Query(alias="from", ge=0, le=LARGEST, description="First step.")]
 Last = Annotated[int | None, Query(alias="to", ge=0, le=LARGEST, description="Last step.")]
@@ -61,6 +63,33 @@ Level = Annotated[
     int | None,
     Query(ge=0, le=52, description="Columns of 2 to the power of this; without it, what fits."),
 ]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Which time a tile is of, and how finely it is cut."""
+
+    unit: TimeUnit = None
+    step: Step = None
+    start: TimeStart = None
+    end: TimeEnd = None
+    columns: Columns = 256
+    level: Level = None
+
+    def of(self, known: "Known") -> "Axis | None":
+        """The columns, for what is known of a run; None where that is nothing."""
+        from sonde.runs.analytics.heatmap import time_axis
+
+        return time_axis(known, **asdict(self))
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Which steps a curve is of, and in how many columns."""
+
+    first_step: First = None
+    last_step: Last = None
+    columns: Columns = 256
 
 
 def routes(hub: Hub, analytics: Analytics) -> APIRouter:
@@ -91,27 +120,20 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
 
     @router.get("/layers", operation_id="layer_tile", response_model=Tile)
     async def layers(
-        run: Run = None,
-        measure: Measure = "loss",
-        unit: TimeUnit = None,
-        step: Step = None,
-        start: TimeStart = None,
-        end: TimeEnd = None,
-        columns: Columns = 256,
-        level: Level = None,
+        time: Annotated[Stretch, Depends()], run: Run = None, measure: Measure = "loss"
     ) -> Response:
         """Layers over time."""
 
         def question(known: "Known", cursor: "DuckDBPyConnection") -> Wire:
-            from sonde.runs.analytics.heatmap import layer_tile, time_axis
+            from sonde.runs.analytics.heatmap import layer_tile
 
-            at = time_axis(known, unit, start, end, columns=columns, level=level, step=step)
-            return layer_tile(known, cursor, at, measure)
+            return layer_tile(known, cursor, time.of(known), measure)
 
         return await answer(run, question)
 
     @router.get("/features", operation_id="feature_tile", response_model=Tile)
     async def features(
+        time: Annotated[Stretch, Depends()],
         run: Run = None,
         layer: Layer = None,
         named: Annotated[
@@ -120,21 +142,14 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
         by: Ranking = "sum",
         top: Annotated[int, Query(ge=1, le=256)] = 64,
         skip: Annotated[int, Query(ge=0, le=LARGEST)] = 0,
-        unit: TimeUnit = None,
-        step: Step = None,
-        start: TimeStart = None,
-        end: TimeEnd = None,
-        columns: Columns = 256,
-        level: Level = None,
     ) -> Response:
         """Features of a layer over time: those named, or the highest ranked of the stretch."""
         wanted = None if named is None else numbers(named)
 
         def question(known: "Known", cursor: "DuckDBPyConnection") -> Wire:
-            from sonde.runs.analytics.heatmap import feature_tile, time_axis
+            from sonde.runs.analytics.heatmap import feature_tile
 
-            at = time_axis(known, unit, start, end, columns=columns, level=level, step=step)
-            which = layer if layer is not None else next(iter(known.layers), 0)
+            at, which = time.of(known), layer if layer is not None else min(known.layers, default=0)
             return feature_tile(
                 known, cursor, at, which, features=wanted, by=by, top=top, skip=skip
             )
@@ -252,28 +267,24 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
         return await answer(run, question)
 
     @router.get("/rewards", operation_id="reward_curves", response_model=Curves)
-    async def rewards(
-        run: Run = None, first: First = None, last: Last = None, columns: Columns = 256
-    ) -> Response:
+    async def rewards(steps: Annotated[Steps, Depends()], run: Run = None) -> Response:
         """The reward curve."""
 
         def question(known: "Known", _cursor: "DuckDBPyConnection") -> Wire:
             from sonde.runs.analytics.curves import reward_curves
 
-            return reward_curves(known, first_step=first, last_step=last, columns=columns)
+            return reward_curves(known, **asdict(steps))
 
         return await answer(run, question)
 
     @router.get("/health", operation_id="health_curves", response_model=Curves)
-    async def health(
-        run: Run = None, first: First = None, last: Last = None, columns: Columns = 256
-    ) -> Response:
+    async def health(steps: Annotated[Steps, Depends()], run: Run = None) -> Response:
         """How well dictionaries fit over time, what recording costs, and warnings."""
 
         def question(known: "Known", _cursor: "DuckDBPyConnection") -> Wire:
             from sonde.runs.analytics.curves import health_curves
 
-            return health_curves(known, first_step=first, last_step=last, columns=columns)
+            return health_curves(known, **asdict(steps))
 
         return await answer(run, question)
 

@@ -8,7 +8,6 @@ to somebody should be about all of it. If that takes too long, the page says how
 import asyncio
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
@@ -26,6 +25,7 @@ from sonde.runs.reader import run_row
 from sonde.schema.base import Wire
 from sonde.server.routes.features import cards_of
 from sonde.server.routes.ui import BUILT
+from sonde.server.run_tokens import Split, splitter
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -34,13 +34,12 @@ if TYPE_CHECKING:
     from sonde.schema.run_copy import RunCopy
 
 PATIENCE_SECONDS = 60.0
-Split = Callable[[str], list[str]]
 
 
 def routes(
     hub: Hub, analytics: Analytics, split: Split | None = None, build: Path = BUILT
 ) -> APIRouter:
-    """The route. `split` says what the tokens of a text are, where there is a model."""
+    """The route. `split` says what tokens are where the run itself cannot: the model's."""
     router = APIRouter(tags=["runs"])
 
     @router.get("/api/p5/page", operation_id="run_page", response_class=HTMLResponse)
@@ -54,7 +53,7 @@ def routes(
         await _all_read(analytics, layout)
 
         def question(known: "Known", cursor: "DuckDBPyConnection") -> Wire:
-            return copy_of(known, cursor, layout, name, split)
+            return copy_of(known, cursor, layout, name, splitter(layout) or split)
 
         copy = await analytics.ask(layout, question)
         text = await analytics.call(run_page, name, copy.decode(), assets)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from sonde.runs.hub import Hub
 from sonde.runs.listing import is_folder
-from sonde.runs.reader import Counts, checkpoint_list, run_row
+from sonde.runs.reader import Counts, checkpoint_list, run_list
 from sonde.runs.watched import WatchedRun
 from sonde.schema.runs import (
     BadLineReport,
@@ -36,14 +36,7 @@ def routes(hub: Hub) -> APIRouter:
     @router.get("/runs", operation_id="list_runs")
     def list_runs() -> RunList:
         """The runs there are, the one written to last first."""
-        rows = [run_row(layout, hub.name_of(layout)) for layout in hub.layouts()]
-        rows.sort(key=lambda row: -(row.written or 0))
-        return RunList(
-            runs=rows,
-            count=len(rows),
-            directory=str(hub.layout.directory),
-            directory_exists=is_folder(hub.root),
-        )
+        return run_list(hub)
 
     @router.get("/p5/health", operation_id="stream_health")
     async def health() -> GatewayHealth:

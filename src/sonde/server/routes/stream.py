@@ -20,6 +20,7 @@ from sonde.runs.ids import LETTERS, Companion, Place, parse_id
 from sonde.runs.places import Begin
 from sonde.server.frames import BATCH_LIMIT, Events, PlainLines
 from sonde.server.live import RETRY, LiveStream, heartbeat_event, notice_event
+from sonde.server.routes.runs import Run
 
 STREAM_HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",
@@ -30,7 +31,6 @@ LINES_HEADERS = {"Content-Type": "application/x-ndjson", "Cache-Control": "no-st
 
 _LAYERS = re.compile(r"[0-9]{1,6}(,[0-9]{1,6}){0,999}")
 
-Run = Annotated[str | None, Query(description="Which run, as GET /api/runs lists them.")]
 Layers = Annotated[str | None, Query(description="Only records of these layers: `0,15`.")]
 From = Annotated[
     str | None,

@@ -1,4 +1,8 @@
-"""Sweeps: run one, estimate one, and come back to one by its id."""
+"""Sweeps: run one, estimate one, and come back to one by its id.
+
+A stream waits a little for its first event before it begins: what goes wrong until then still has a
+status. After that there is none to send, and the last event says what went wrong.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,7 +1,6 @@
 """Text to tokens and back, at the root and without a key: clients ask here without one."""
 
 import asyncio
-from collections.abc import Callable
 
 from fastapi import APIRouter
 
@@ -14,6 +13,7 @@ from sonde.server.completion.chat_prompt import chat_tokens
 from sonde.server.completion.decoding import InnerText
 from sonde.server.completion.fields import refuse_message_fields
 from sonde.server.parts import Parts
+from sonde.server.run_tokens import Split
 
 
 def routes(parts: Parts) -> APIRouter:
@@ -34,7 +34,7 @@ def routes(parts: Parts) -> APIRouter:
     return router
 
 
-def splitter(backend: Backend) -> Callable[[str], list[str]]:
+def splitter(backend: Backend) -> Split:
     """What gives the texts of a completion's tokens, as they follow its prompt."""
     inner = InnerText(backend)
     return lambda text: [inner.of([token]) for token in backend.tokenize(text, special=False)]

@@ -18,7 +18,8 @@ def load_verifier(name: str) -> Verifier:
     module = _file(Path(where)) if where.endswith(".py") else _module(where)
     found = getattr(module, attribute, None)
     if not callable(found):
-        raise BadReward(f"{where} has no callable {attribute!r}")
+        named = [name for name, each in vars(module).items() if callable(each) and name[0] != "_"]
+        raise BadReward(f"{where} has no callable {attribute!r}; it has {named[:10]}")
     verifier: Verifier = found
     return verifier
 
@@ -26,7 +27,7 @@ def load_verifier(name: str) -> Verifier:
 def _file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"sonde_reward_{path.stem}", path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise BadReward(f"there is no file {str(path)!r} to load a reward from")
+        raise BadReward(f"there is no file {str(path)!r}; name one that holds a verifier")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

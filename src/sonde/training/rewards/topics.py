@@ -38,7 +38,10 @@ def likeness(weights: Weights, one: str, other: str) -> float:
 
 
 def null_statistics(weights: Weights) -> dict[str, dict[str, float]]:
-    """For each template: mean and deviation of its likeness to a template drawn at random."""
+    """For each template: mean and deviation of its likeness to a template drawn at random.
+
+    What `null_stats.json` holds; a test compares the two.
+    """
     found = {}
     for wanted in weights:
         drawn = [likeness(weights, wanted, other) for other in weights]

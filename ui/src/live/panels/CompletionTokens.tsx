@@ -57,7 +57,7 @@ export function CompletionTokens(props: CompletionTokensProps) {
         {props.reason ??
           (texts === null
             ? `${values.size} of ${props.total} tokens were recorded; which piece of the text each is, only a server with the model can say.`
-            : `${values.size} of ${props.total} tokens were recorded (underlined). ${prompt === null ? "" : "Click a token to ask Causal why it was said."}`)}
+            : `${values.size} of ${props.total} tokens were recorded (underlined). ${prompt === null ? "" : "Click a token to open Causal with it as the answer."}`)}
       </p>
     </>
   );

@@ -14,6 +14,7 @@ import { useAsked, type Scene } from "../scene";
 import type { FeatureName } from "../view/address";
 import { plainTextOn } from "../view/ink";
 import { Panel } from "./Panel";
+import { TestIt } from "./TestIt";
 
 interface FeatureCardProps {
   readonly scene: Scene;
@@ -23,7 +24,7 @@ interface FeatureCardProps {
 const SNIPPETS = 6;
 
 export function FeatureCard({ scene, name: { layer, feature } }: FeatureCardProps) {
-  const { run, go, from, to, theme } = scene;
+  const { run, shown, go, from, to, theme } = scene;
   const card = useResource(`${run.run} ${layer} ${feature}`, (signal) =>
     analytics.featureCards(run.run, layer, [feature], signal),
   );
@@ -61,8 +62,11 @@ export function FeatureCard({ scene, name: { layer, feature } }: FeatureCardProp
               onSelect={(start, end) => go({ window: { kind: "fixed", from: start, to: end + 1 } })}
             />
           ) : (
-            <p className="muted">{tile.error?.message ?? tile.data?.reason ?? "It was not among the strongest of any token yet."}</p>
+            <p className="muted">
+              {tile.error?.message ?? tile.data?.reason ?? "It was not among the strongest of any token yet."}
+            </p>
           )}
+          {shown.generation === null && <TestIt scene={scene} layer={layer} feature={feature} />}
         </div>
       </div>
     </Panel>
@@ -84,17 +88,32 @@ function Meaning({ feature, theme }: { readonly feature: Feature; readonly theme
     <div>
       <dl className="live-facts">
         <dt>active</dt>
-        <dd>{feature.rate === 0 ? "on no token of the text it was described on" : `on ${number(100 * feature.rate)} % of tokens`}</dd>
+        <dd>
+          {feature.rate === 0
+            ? "on no token of the text it was described on"
+            : `on ${number(100 * feature.rate)} % of the tokens it was described on`}
+        </dd>
         <dt>promotes</dt>
-        <dd className="tokens-cell">{feature.promoted.map((token, index) => <bdi key={index}>{tokenLabel(token)}</bdi>)}</dd>
+        <dd className="tokens-cell">
+          {feature.promoted.map((token, index) => (
+            <bdi key={index}>{tokenLabel(token)}</bdi>
+          ))}
+        </dd>
         <dt>suppresses</dt>
-        <dd className="tokens-cell">{feature.suppressed.map((token, index) => <bdi key={index}>{tokenLabel(token)}</bdi>)}</dd>
+        <dd className="tokens-cell">
+          {feature.suppressed.map((token, index) => (
+            <bdi key={index}>{tokenLabel(token)}</bdi>
+          ))}
+        </dd>
       </dl>
       {feature.snippets.length > 0 && <h3>Most active on</h3>}
       <ul className="snippets">
         {feature.snippets.slice(0, SNIPPETS).map((snippet, index) => (
           <li key={index}>
-            <span className="muted">{number(snippet.value)}</span> <SnippetText snippet={snippet} theme={theme} />
+            <span className="muted" title="Activation at the strongest token, in the dictionary's own units">
+              {number(snippet.value)}
+            </span>{" "}
+            <SnippetText snippet={snippet} theme={theme} />
           </li>
         ))}
       </ul>

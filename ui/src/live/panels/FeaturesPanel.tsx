@@ -3,7 +3,7 @@
 import { useMemo, useRef } from "react";
 import * as analytics from "../../api/analytics";
 import { number } from "../../widgets/numbers";
-import { useWidth } from "../plot/useWidth";
+import { useWidth } from "../../widgets/useWidth";
 import { stretchKey, stretchOf, useAsked, type Scene } from "../scene";
 import { useKept } from "../useKept";
 import { featureView, type Seen } from "../view/grids";

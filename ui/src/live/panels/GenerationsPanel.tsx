@@ -3,6 +3,7 @@
 import { useMemo } from "react";
 import * as analytics from "../../api/analytics";
 import { useCopy } from "../../copy/copied";
+import { ListTable, type Column } from "../../widgets/ListTable";
 import { number } from "../../widgets/numbers";
 import { fit, visible } from "../../widgets/tokens";
 import { useAsked, type Scene } from "../scene";
@@ -12,6 +13,13 @@ import { missing } from "./RewardPanel";
 
 const MOST = 40;
 const EXCERPT = 90;
+
+const COLUMNS: readonly Column[] = [
+  { name: "generation", about: "The step that learned from it, and its number there." },
+  { name: "R", about: "Its reward, from 0 to 1." },
+  { name: "gate", about: "R_A: whether it may be rewarded at all." },
+  { name: "completion" },
+];
 
 interface Row {
   readonly generation_id: string;
@@ -31,40 +39,32 @@ export function GenerationsPanel({ scene }: { readonly scene: Scene }) {
     [live.data, live.version, asked.data],
   );
   return (
-    <Panel title="Generations" wide={copied && shown.generation === null} about="The newest completions. Open one to read it token by token.">
+    <Panel
+      title="Generations"
+      wide={copied && shown.generation === null}
+      about="The newest completions. Open one to read it token by token."
+    >
       {rows.length === 0 ? (
         <NothingHere asked={asked} title="No generations">
           <p>{asked.data?.reason ?? missing(run.missing, "generations.jsonl")}</p>
         </NothingHere>
       ) : (
-        <div className="scroll tall" tabIndex={0} role="region" aria-label="Generations, table">
-          <table className="facts-table generations">
-            <thead>
-              <tr>
-                <th scope="col">generation</th>
-                <th scope="col">R</th>
-                <th scope="col">gate</th>
-                <th scope="col">completion</th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row) => (
-                <tr key={row.generation_id} aria-current={row.generation_id === shown.generation ? "true" : undefined}>
-                  <th scope="row">
-                    <button type="button" className="link-button" onClick={() => go({ generation: row.generation_id })}>
-                      {row.generation_id}
-                    </button>
-                  </th>
-                  <td>{number(row.R)}</td>
-                  <td>{row.gate === null ? "none" : row.gate ? "passed" : "failed"}</td>
-                  <td className="excerpt">
-                    <bdi>{fit(visible(row.completion ?? ""), EXCERPT)}</bdi>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ListTable label="Generations" columns={COLUMNS} tall>
+          {rows.map((row) => (
+            <tr key={row.generation_id} aria-current={row.generation_id === shown.generation ? "true" : undefined}>
+              <th scope="row">
+                <button type="button" className="link-button" onClick={() => go({ generation: row.generation_id })}>
+                  {row.generation_id}
+                </button>
+              </th>
+              <td>{number(row.R)}</td>
+              <td>{row.gate === null ? "none" : row.gate ? "passed" : "failed"}</td>
+              <td className="prose code">
+                <bdi>{fit(visible(row.completion ?? ""), EXCERPT)}</bdi>
+              </td>
+            </tr>
+          ))}
+        </ListTable>
       )}
     </Panel>
   );

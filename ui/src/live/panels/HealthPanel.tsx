@@ -3,10 +3,11 @@
 import { useMemo } from "react";
 import type { Curves } from "../../api/analytics";
 import type { Resource } from "../../api/useResource";
-import { duration } from "../../widgets/numbers";
+import { count, duration } from "../../widgets/numbers";
 import { TimePlot } from "../plot/TimePlot";
 import type { Scene } from "../scene";
-import { FIT_TEXT, FITS, healthView, type Fit } from "../view/curves";
+import { chosen } from "../view/chosen";
+import { FIT_TEXT, FITS, healthView } from "../view/curves";
 import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";
 import { missing } from "./RewardPanel";
@@ -33,7 +34,7 @@ export function HealthPanel({ scene, asked, curves }: HealthPanelProps) {
       tools={
         <label>
           <span className="unseen">Show </span>
-          <select value={shown.fit} onChange={(event) => go({ fit: event.target.value as Fit })}>
+          <select value={shown.fit} onChange={({ target }) => go({ fit: chosen(FITS, target.value) })}>
             {FITS.map((fit) => (
               <option key={fit} value={fit}>
                 {FIT_TEXT[fit]}
@@ -61,8 +62,9 @@ export function HealthPanel({ scene, asked, curves }: HealthPanelProps) {
       )}
       {last && (
         <p className="muted small">
-          Recorded {last.records_written.toLocaleString("en")}, dropped {last.records_dropped.toLocaleString("en")}
-          {last.sidecar_ms !== null && `, ${duration(last.sidecar_ms / 1000)} of each step`}
+          By step {last.step}, {count(last.records_written, "record")} written and{" "}
+          {count(last.records_dropped, "record")} dropped
+          {last.sidecar_ms !== null && `; recording costs ${duration(last.sidecar_ms / 1000)} a step`}.
         </p>
       )}
     </Panel>

@@ -3,35 +3,39 @@
 import { useMemo } from "react";
 import * as analytics from "../../api/analytics";
 import type { GenerationRow } from "../../api/analytics";
+import type { RunRow } from "../../api/runs";
 import { tokenize } from "../../api/prompts";
 import { useResource } from "../../api/useResource";
 import { Link } from "../../app/Link";
 import { useCopy } from "../../copy/copied";
 import { ErrorNote } from "../../widgets/ErrorNote";
-import { number } from "../../widgets/numbers";
+import { modelName, number } from "../../widgets/numbers";
 import { readable } from "../../widgets/tokens";
 import { useAsked, type Scene } from "../scene";
 import { candidates, causalFor, fitting, layersOf } from "../view/inspect";
+import { shellWord, tokenToTest } from "../view/testing";
 import { CompletionTokens } from "./CompletionTokens";
 import { Panel } from "./Panel";
+import { TestIt } from "./TestIt";
 
 interface InspectorProps {
   readonly scene: Scene;
   readonly id: string;
-  /** Whether the server has a model, which can say what the tokens are. */
-  readonly hasModel: boolean;
+  /** The server's model, which can say what the tokens are; null without one. */
+  readonly model: string | null;
 }
 
 const OFFERED = 16;
 
-export function Inspector({ scene, id, hasModel }: InspectorProps) {
+export function Inspector({ scene, id, model }: InspectorProps) {
   const { run, shown, go, live } = scene;
   const asked = useAsked(scene, `generation ${id}`, (signal) => analytics.generation(run.run, id, signal));
   const copy = useCopy();
-  const listed = live.data.generations.get(id) ?? copy?.generations.generations.find((each) => each.generation_id === id);
+  const listed =
+    live.data.generations.get(id) ?? copy?.generations.generations.find((each) => each.generation_id === id);
   const row: GenerationRow | undefined = asked.data?.generation ?? listed;
   const completion = row?.completion ?? null;
-  const texts = useResource(hasModel && completion !== null ? completion : null, async (signal) =>
+  const texts = useResource(model !== null && completion !== null ? completion : null, async (signal) =>
     (await tokenize(completion ?? "", false, signal)).map(({ text }) => text),
   );
   const tokens = useMemo(() => asked.data?.tokens ?? [], [asked.data]);
@@ -98,11 +102,24 @@ export function Inspector({ scene, id, hasModel }: InspectorProps) {
             reason={asked.data?.reason ?? null}
             prompt={copy ? null : row.prompt}
           />
+          {layer !== null && feature !== null && (
+            <TestIt
+              scene={scene}
+              layer={layer}
+              feature={feature}
+              generation={{
+                id,
+                step: row.step,
+                token: tokenToTest(tokens, layer, feature, split?.length ?? row.completion_tokens - 1),
+              }}
+            />
+          )}
           {row.prompt !== null && copy === null && (
-            <p>
+            <p className="toolbar">
               <Link className="button" href={causalFor(row.prompt, split, null)}>
                 Open this prompt in Causal
               </Link>
+              <span className="muted small">{loadedText(model, run)}</span>
             </p>
           )}
         </>
@@ -111,20 +128,34 @@ export function Inspector({ scene, id, hasModel }: InspectorProps) {
   );
 }
 
+/** Which weights Causal would patch: seldom those that said this. */
+function loadedText(model: string | null, { directory, last_checkpoint: last }: RunRow): string {
+  if (model?.startsWith(directory)) return `It patches ${modelName(model)} of this run, which this server has loaded.`;
+  const loaded =
+    model === null ? "This server has no model to patch" : `It patches ${modelName(model)}, not this run's policy`;
+  return last === null
+    ? `${loaded}.`
+    : `${loaded}; for that: sonde serve --model ${shellWord(`${directory}/checkpoint-${last}`)}`;
+}
+
 function Rewards({ row }: { readonly row: GenerationRow }) {
-  const facts: [string, string][] = [
-    ["R", number(row.R)],
-    ["gate R_A", row.gate === null ? number(row.R_A) : row.gate ? "passed" : "failed"],
-    ["R_B", number(row.R_B)],
-    ["R_C", number(row.R_C)],
-    ["R_D", number(row.R_D)],
-    ["advantage", number(row.advantage)],
-    ["tokens", `${row.completion_tokens}${row.truncated ? ", cut at the limit" : ""}`],
+  const facts: [string, string, string][] = [
+    ["R", number(row.R), "The reward, from 0 to 1: R_A · (0.50·R_B + 0.05·R_C + 0.45·R_D) of the default task"],
+    ["gate R_A", row.gate === null ? number(row.R_A) : row.gate ? "passed" : "failed", "Whether it is rewarded at all"],
+    ["R_B", number(row.R_B), "Of the default task: share of slots filled with what was described"],
+    ["R_C", number(row.R_C), "Of the default task: whether nothing follows the composition"],
+    ["R_D", number(row.R_D), "Of the default task: how close the template is in meaning to the described one"],
+    [
+      "advantage",
+      number(row.advantage),
+      "How far R is above the other completions of its prompt, in the trainer's units",
+    ],
+    ["tokens", `${row.completion_tokens}${row.truncated ? ", cut at the limit" : ""}`, "Of the completion"],
   ];
   return (
     <dl className="facts-row">
-      {facts.map(([name, value]) => (
-        <div key={name}>
+      {facts.map(([name, value, about]) => (
+        <div key={name} title={about}>
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>

@@ -2,25 +2,28 @@
 
 import { useMemo, useRef } from "react";
 import * as analytics from "../../api/analytics";
+import { MISSING_CELL } from "../../widgets/heatmap/ring";
 import { count, number } from "../../widgets/numbers";
 import { Toolbar } from "../../widgets/Toolbar";
-import { useWidth } from "../plot/useWidth";
+import { useWidth } from "../../widgets/useWidth";
 import { stretchKey, stretchOf, useAsked, type Scene } from "../scene";
 import { MEASURES, type Measure } from "../stream/cells";
 import { useKept } from "../useKept";
-import { layerView, type Height, type Seen } from "../view/grids";
+import { chosen } from "../view/chosen";
+import { HEIGHTS, layerView, type Height, type Seen } from "../view/grids";
 import { axisOf, columnsIn } from "../view/window";
 import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";
 import { TimeHeatmap } from "./TimeHeatmap";
 
-export const MEASURE_TEXT: Record<Measure, string> = {
+const MEASURE_TEXT: Record<Measure, string> = {
   activation: "strongest activation",
   loss: "reconstruction loss",
   active: "active features",
 };
 
-const KEYS = ["none"] as const;
+const NO_KEYS = [] as const;
+const WITH_GAPS = ["none"] as const;
 const HEIGHT_TEXT: Record<Height, string> = { high: "highest of a column", mean: "mean of a column" };
 
 export function LayersPanel({ scene }: { readonly scene: Scene }) {
@@ -49,7 +52,7 @@ export function LayersPanel({ scene }: { readonly scene: Scene }) {
         <Toolbar label="What colours stand for">
           <label>
             Colour{" "}
-            <select value={measure} onChange={(event) => go({ measure: event.target.value as Measure })}>
+            <select value={measure} onChange={({ target }) => go({ measure: chosen(MEASURES, target.value) })}>
               {MEASURES.map((each) => (
                 <option key={each} value={each}>
                   {MEASURE_TEXT[each]}
@@ -59,7 +62,7 @@ export function LayersPanel({ scene }: { readonly scene: Scene }) {
           </label>
           <label>
             of a column, the{" "}
-            <select value={height} onChange={(event) => go({ height: event.target.value as Height })}>
+            <select value={height} onChange={({ target }) => go({ height: chosen(HEIGHTS, target.value) })}>
               <option value="high">highest</option>
               <option value="mean">mean</option>
             </select>
@@ -91,7 +94,7 @@ export function LayersPanel({ scene }: { readonly scene: Scene }) {
             rowName={(layer) => `layer ${layer}`}
             meaning={shown.ownScales ? `${meaning}, from a layer's least to its greatest` : meaning}
             ownScales={shown.ownScales}
-            keys={KEYS}
+            keys={view.grid.has(MISSING_CELL) ? WITH_GAPS : NO_KEYS}
             say={saySeen}
             onChoose={(layer) => go({ layer })}
             rowHeight={view.rows.length <= 8 ? 26 : view.rows.length <= 24 ? 16 : 9}
@@ -103,7 +106,7 @@ export function LayersPanel({ scene }: { readonly scene: Scene }) {
 }
 
 /** A cell in words. */
-export function saySeen({ records, stat }: Seen): string {
+function saySeen({ records, stat }: Seen): string {
   if (stat === null) return records === 0 ? "no records" : `no value in ${count(records, "record")}`;
   return `mean ${number(stat.mean)}, from ${number(stat.low)} to ${number(stat.high)}, ${count(records, "record")}`;
 }

@@ -5,7 +5,7 @@ import * as analytics from "../../api/analytics";
 import { count, number } from "../../widgets/numbers";
 import { TimePlot } from "../plot/TimePlot";
 import type { Flag, LineSeries } from "../plot/timeOptions";
-import { useWidth } from "../plot/useWidth";
+import { useWidth } from "../../widgets/useWidth";
 import { stretchKey, stretchOf, useAsked, type Scene } from "../scene";
 import { useKept } from "../useKept";
 import { layerView, type HeatView } from "../view/grids";
@@ -57,7 +57,10 @@ export function LossPanel({ scene }: { readonly scene: Scene }) {
               {spikes.length === 0 ? "No spikes here." : `${count(spikes.length, "spike")}: `}
               {spikes
                 .slice(-MOST_SAID)
-                .map(({ layer, column, high }) => `layer ${layer} at ${unit} ${columnName(axis, column)} (${number(high)})`)
+                .map(
+                  ({ layer, column, high }) =>
+                    `layer ${layer} at ${unit} ${columnName(axis, column)} (${number(high)})`,
+                )
                 .join("; ")}
             </p>
           </>

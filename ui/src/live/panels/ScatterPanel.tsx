@@ -3,6 +3,7 @@
 import { useMemo, useState } from "react";
 import * as analytics from "../../api/analytics";
 import type { Correlation } from "../../api/analytics";
+import { ListTable, type Column } from "../../widgets/ListTable";
 import { number } from "../../widgets/numbers";
 import { PointPlot } from "../plot/PointPlot";
 import { useAsked, type Scene } from "../scene";
@@ -11,6 +12,13 @@ import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";
 
 const MOST_POINTS = 2000;
+
+const COLUMNS: readonly Column[] = [
+  { name: "among" },
+  { name: "n", about: "Generations that have both a reward and records of this layer." },
+  { name: "Pearson r", about: "Correlation of loss and R, with its 95 % interval in brackets." },
+  { name: "Spearman r", about: "The same of their ranks." },
+];
 
 interface ScatterPanelProps {
   readonly scene: Scene;
@@ -79,27 +87,15 @@ export function ScatterPanel({ scene, layers }: ScatterPanelProps) {
 
 function Correlations({ rows }: { readonly rows: readonly Correlation[] }) {
   return (
-    <div className="scroll" tabIndex={0} role="region" aria-label="Correlations of loss and reward">
-      <table className="facts-table">
-        <thead>
-          <tr>
-            <th scope="col">among</th>
-            <th scope="col">n</th>
-            <th scope="col">Pearson r (95 %)</th>
-            <th scope="col">Spearman r (95 %)</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.among}>
-              <th scope="row">{AMONG_TEXT[row.among]}</th>
-              <td>{row.n}</td>
-              <td>{coefficientText(row.pearson, row.reason)}</td>
-              <td>{row.pearson || row.spearman ? coefficientText(row.spearman, row.reason) : ""}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ListTable label="Correlations of loss and reward" columns={COLUMNS}>
+      {rows.map((row) => (
+        <tr key={row.among}>
+          <th scope="row">{AMONG_TEXT[row.among]}</th>
+          <td>{row.n}</td>
+          <td>{coefficientText(row.pearson, row.reason)}</td>
+          <td>{row.pearson || row.spearman ? coefficientText(row.spearman, row.reason) : ""}</td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }

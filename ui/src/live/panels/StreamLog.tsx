@@ -1,14 +1,7 @@
 /** What the stream said besides data, newest first. */
 
-import type { Notice, NoticeKind } from "../stream/data";
+import type { Notice } from "../stream/data";
 import { Panel } from "./Panel";
-
-const KIND_TEXT: Record<NoticeKind, string> = {
-  source: "source",
-  checkpoint: "checkpoint",
-  idle: "idle",
-  connection: "connection",
-};
 
 const MOST = 12;
 
@@ -25,7 +18,7 @@ export function StreamLog({ notices }: { readonly notices: readonly Notice[] }) 
             .map((notice, index) => (
               <li key={`${notice.at} ${index}`} data-kind={notice.kind}>
                 <time dateTime={new Date(notice.at).toISOString()}>{new Date(notice.at).toLocaleTimeString()}</time>
-                <span className="notice-kind">{KIND_TEXT[notice.kind]}</span>
+                <span className="notice-kind">{notice.kind}</span>
                 <span>{notice.text}</span>
               </li>
             ))}

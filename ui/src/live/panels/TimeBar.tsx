@@ -16,7 +16,10 @@ export function TimeBar({ scene }: { readonly scene: Scene }) {
     in: () => extent && go({ window: zoomedIn(stretch, extent, time) }),
     out: () => extent && go({ window: zoomedOut(stretch, extent) }),
     all: () => go({ window: { kind: "all" } }),
-    follow: () => extent && go({ window: following(stretch, extent) }),
+    follow: () => {
+      setPaused(false);
+      if (extent) go({ window: following(stretch, extent) });
+    },
   };
   const press = useEffectEvent((event: KeyboardEvent) => {
     const { target } = event;
@@ -51,10 +54,7 @@ export function TimeBar({ scene }: { readonly scene: Scene }) {
               type="button"
               aria-pressed={stretch.kind !== "fixed" && !paused}
               aria-keyshortcuts="f"
-              onClick={() => {
-                setPaused(false);
-                change.follow();
-              }}
+              onClick={change.follow}
             >
               Follow <kbd>F</kbd>
             </button>
@@ -63,7 +63,13 @@ export function TimeBar({ scene }: { readonly scene: Scene }) {
         <button type="button" aria-keyshortcuts="+" onClick={change.in} aria-label="Zoom in">
           Zoom in <kbd>+</kbd>
         </button>
-        <button type="button" aria-keyshortcuts="-" onClick={change.out} disabled={stretch.kind === "all"} aria-label="Zoom out">
+        <button
+          type="button"
+          aria-keyshortcuts="-"
+          onClick={change.out}
+          disabled={stretch.kind === "all"}
+          aria-label="Zoom out"
+        >
           Zoom out <kbd>−</kbd>
         </button>
         <button type="button" aria-keyshortcuts="0" onClick={change.all} disabled={stretch.kind === "all"}>

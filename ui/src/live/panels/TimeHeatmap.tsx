@@ -75,6 +75,7 @@ export function TimeHeatmap(props: TimeHeatmapProps) {
         theme={props.theme}
         rowLabels={rowLabels}
         columnLabels={columnLabels}
+        corner={unit}
         cursor={cursor}
         onCursor={onCursor}
         readOut={readOut}

@@ -1,8 +1,9 @@
 /** The features that generations which pass the gate keep using. */
 
 import * as analytics from "../../api/analytics";
-import type { Feature, VocabularyFeature } from "../../api/analytics";
+import type { Feature, Vocabulary, VocabularyFeature } from "../../api/analytics";
 import { useResource } from "../../api/useResource";
+import { ListTable, type Column } from "../../widgets/ListTable";
 import { count, number } from "../../widgets/numbers";
 import { tokenLabel } from "../../widgets/tokens";
 import { useAsked, type Scene } from "../scene";
@@ -12,6 +13,25 @@ import { Panel } from "./Panel";
 
 const MOST = 25;
 const PROMOTED = 5;
+
+const COLUMNS: readonly Column[] = [
+  { name: "feature", about: "Layer and number." },
+  {
+    name: "sustained",
+    about: "How many of the newest generations that passed have it: it is among the strongest of some of their tokens.",
+  },
+  { name: "passed with it", about: "Of all generations in the window that passed the gate." },
+  { name: "failed with it", about: "Of all generations in the window that failed it." },
+  { name: "lift", about: "Share of the passed that have it, over share of the failed." },
+  {
+    name: "p",
+    about:
+      "How likely as many of the passed would have it, had the gates been dealt at random among the generations of each prompt. Exact.",
+  },
+  { name: "q", about: "p with false discoveries controlled over all features tested (Benjamini and Hochberg)." },
+  { name: "activation", about: "Mean over the tokens of passed generations that have it." },
+  { name: "promotes", about: "Tokens that its direction makes likelier, by the model's own output weights." },
+];
 
 export function VocabularyPanel({ scene }: { readonly scene: Scene }) {
   const { run, shown, go } = scene;
@@ -25,8 +45,8 @@ export function VocabularyPanel({ scene }: { readonly scene: Scene }) {
       title="Vocabulary"
       wide
       about={
-        found
-          ? `Features of at least ${found.m} of the last ${found.n} generations that passed the gate${shown.layer === null ? "" : `, layer ${shown.layer}`}. Lift is how much more often they have it than failed ones; q is the chance of that by luck, with false discoveries controlled.`
+        found && found.n > 0
+          ? `Features that at least ${found.m} of the last ${found.n} generations which passed the gate have${shown.layer === null ? "" : `, layer ${shown.layer}`}, beside how many of the failed ones have them. Open one for what it means.`
           : "Features that generations which pass the gate keep using."
       }
     >
@@ -37,39 +57,21 @@ export function VocabularyPanel({ scene }: { readonly scene: Scene }) {
       )}
       {found && found.features.length > 0 && (
         <>
-          <div className="scroll" tabIndex={0} role="region" aria-label="Vocabulary, table">
-            <table className="facts-table vocabulary">
-              <thead>
-                <tr>
-                  <th scope="col">feature</th>
-                  <th scope="col">sustained</th>
-                  <th scope="col">passed</th>
-                  <th scope="col">failed</th>
-                  <th scope="col">lift</th>
-                  <th scope="col">p</th>
-                  <th scope="col">q</th>
-                  <th scope="col">activation</th>
-                  <th scope="col">promotes</th>
-                </tr>
-              </thead>
-              <tbody>
-                {found.features.map((row) => (
-                  <Row
-                    key={featureText(row)}
-                    row={row}
-                    n={found.n}
-                    rate={found.rate}
-                    card={cards.get(featureText(row))}
-                    onOpen={(feature) => go({ feature })}
-                  />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <ListTable label="Vocabulary" columns={COLUMNS}>
+            {found.features.map((row) => (
+              <Row
+                key={featureText(row)}
+                row={row}
+                of={found}
+                card={cards.get(featureText(row))}
+                onOpen={(feature) => go({ feature })}
+              />
+            ))}
+          </ListTable>
           <p className="muted small">
-            {count(found.total, "feature")} sustained, {found.significant} of them with q at or below {number(found.rate)};{" "}
-            {count(found.family, "feature")} tested over {count(found.passed, "passed", "passed")} and{" "}
-            {count(found.failed, "failed", "failed")} generations. {found.reason_p}
+            {count(found.total, "feature")} sustained, {found.significant} of them with q at or below{" "}
+            {number(found.rate)}; {count(found.family, "feature")} tested over {count(found.passed, "passed", "passed")}{" "}
+            and {count(found.failed, "failed", "failed")} generations. {found.reason_p}
           </p>
         </>
       )}
@@ -79,26 +81,33 @@ export function VocabularyPanel({ scene }: { readonly scene: Scene }) {
 
 interface RowProps {
   readonly row: VocabularyFeature;
-  readonly n: number;
-  readonly rate: number;
+  readonly of: Vocabulary;
   readonly card: Feature | undefined;
   readonly onOpen: (feature: FeatureName) => void;
 }
 
-function Row({ row, n, rate, card, onOpen }: RowProps) {
-  const significant = row.q !== null && row.q <= rate;
+function Row({ row, of, card, onOpen }: RowProps) {
+  const significant = row.q !== null && row.q <= of.rate;
   return (
     <tr className={significant ? "significant" : ""}>
       <th scope="row">
-        <button type="button" className="link-button" onClick={() => onOpen({ layer: row.layer, feature: row.feature })}>
-          {row.layer}.{row.feature}
+        <button
+          type="button"
+          className="link-button"
+          onClick={() => onOpen({ layer: row.layer, feature: row.feature })}
+        >
+          {row.layer}:{row.feature}
         </button>
       </th>
       <td>
-        {row.sustained} of {n}
+        {row.sustained} of {of.n}
       </td>
-      <td>{row.passed_with}</td>
-      <td>{row.failed_with}</td>
+      <td>
+        {row.passed_with} of {of.passed}
+      </td>
+      <td>
+        {row.failed_with} of {of.failed}
+      </td>
       <td>{row.lift === null ? "only passed" : `${number(row.lift)}×`}</td>
       <td>{number(row.p)}</td>
       <td>
@@ -107,7 +116,9 @@ function Row({ row, n, rate, card, onOpen }: RowProps) {
       </td>
       <td>{number(row.activation)}</td>
       <td className="tokens-cell">
-        {card?.promoted.slice(0, PROMOTED).map((token, index) => <bdi key={index}>{tokenLabel(token)}</bdi>)}
+        {card?.promoted.slice(0, PROMOTED).map((token, index) => (
+          <bdi key={index}>{tokenLabel(token)}</bdi>
+        ))}
       </td>
     </tr>
   );
@@ -124,7 +135,11 @@ function useCards(run: string, features: readonly FeatureName[]): ReadonlyMap<st
         return analytics.featureCards(run, layer, numbers, signal);
       }),
     );
-    return new Map(cards.flatMap(({ layer, features: all }) => all.map((card) => [featureText({ layer, feature: card.feature }), card])));
+    return new Map(
+      cards.flatMap(({ layer, features: all }) =>
+        all.map((card) => [featureText({ layer, feature: card.feature }), card]),
+      ),
+    );
   });
   return found.data ?? NONE;
 }

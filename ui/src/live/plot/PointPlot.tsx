@@ -7,7 +7,7 @@ import type { Theme } from "../../widgets/colors";
 import { number } from "../../widgets/numbers";
 import { plotInks, type PlotInks } from "./inks";
 import { GUTTER } from "./timeOptions";
-import { useWidth } from "./useWidth";
+import { useWidth } from "../../widgets/useWidth";
 
 export interface PointPlotProps {
   readonly label: string;
@@ -88,8 +88,11 @@ function pointOptions(
     padding: [8, 20, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { show: false } },
-    // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the library's enum has no values at run time
-    scales: { x: { time: false, distr: far ? 3 : 1 }, y: { range: (_plot, low, high) => [Math.min(low, 0) - 0.05, Math.max(high, 1) + 0.05] } },
+    scales: {
+      // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the library's enum has no values at run time
+      x: { time: false, distr: far ? 3 : 1 },
+      y: { range: (_plot, low, high) => [Math.min(low, 0) - 0.05, Math.max(high, 1) + 0.05] },
+    },
     axes: [
       { ...axis, size: 26, label: far ? `${labels.x} (logarithmic)` : labels.x },
       { ...axis, size: GUTTER - 18, label: labels.y },

@@ -12,7 +12,7 @@ import { plotInks } from "./inks";
 import { PlotLegend, type LegendEntry } from "./PlotLegend";
 import { PlotTable } from "./PlotTable";
 import { timeData, timeOptions, type Flag, type LineSeries } from "./timeOptions";
-import { useWidth } from "./useWidth";
+import { useWidth } from "../../widgets/useWidth";
 
 export interface TimePlotProps {
   readonly label: string;
@@ -91,7 +91,12 @@ export function TimePlot(props: TimePlotProps) {
 
   const index = time === null ? -1 : indexAt(x, time);
   const onKey = (event: KeyboardEvent) => {
-    const next = keyed(event.key, index, x.findIndex((each) => each >= from), indexAt(x, to - 1));
+    const next = keyed(
+      event.key,
+      index,
+      x.findIndex((each) => each >= from),
+      indexAt(x, to - 1),
+    );
     if (next === undefined) return;
     event.preventDefault();
     setTime(next === null ? null : (x[next] ?? null));
@@ -122,7 +127,7 @@ export function TimePlot(props: TimePlotProps) {
 }
 
 /** The last column that begins at or before a time. */
-export function indexAt(x: readonly number[], time: number): number {
+function indexAt(x: readonly number[], time: number): number {
   let [low, high] = [0, x.length];
   while (low < high) {
     const middle = (low + high) >> 1;

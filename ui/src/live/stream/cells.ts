@@ -15,7 +15,7 @@ const HIGH = 3;
 const PER_MEASURE = 4;
 const RECORDS = 0;
 const FIRST = 1;
-export const CELL_LENGTH = FIRST + PER_MEASURE * MEASURES.length;
+const CELL_LENGTH = FIRST + PER_MEASURE * MEASURES.length;
 /** A cell on its way to a page: time, layer, then the cell. */
 export const ROW_LENGTH = CELL_LENGTH + 2;
 

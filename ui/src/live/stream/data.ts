@@ -79,6 +79,11 @@ export class RunData {
     return this.steps.size === 0 ? null : Math.max(...this.steps.columns());
   }
 
+  /** The oldest step that there are records of. */
+  get oldestStep(): number | null {
+    return this.steps.size === 0 ? null : Math.min(...this.steps.columns());
+  }
+
   apply(delta: Delta): void {
     if (delta.whole) this.clear();
     else if (delta.dropFrom !== null) this.dropFrom(delta.dropFrom);

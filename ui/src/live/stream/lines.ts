@@ -42,7 +42,7 @@ export function isHealth(value: unknown): value is SidecarHealth {
   return isObject(value) && isWhole(value.step) && Array.isArray(value.layers);
 }
 
-export function isObject(value: unknown): value is Record<string, unknown> {
+function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 

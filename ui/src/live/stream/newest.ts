@@ -31,6 +31,7 @@ export class Newest<T> {
     for (const [name, item] of [...this.#items]) {
       if (gone(item)) this.#items.delete(name);
     }
+    this.last = [...this.#items.values()].at(-1);
   }
 
   /** Oldest first. */

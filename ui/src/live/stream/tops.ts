@@ -8,7 +8,7 @@ export interface TopFeatures {
   readonly highs: readonly number[];
 }
 
-export const TOP = 24;
+const TOP = 24;
 const STEPS = 512;
 const MOST_CLOSED = STEPS * 64;
 

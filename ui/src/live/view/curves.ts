@@ -28,19 +28,31 @@ export interface Wanted {
   readonly high?: Series | undefined;
 }
 
-export function curveView(curves: Curves | null, wanted: readonly Wanted[], lines: readonly LiveLine[]): CurveView {
+function curveView(curves: Curves | null, wanted: readonly Wanted[], lines: readonly LiveLine[]): CurveView {
   const columns = Array.from({ length: curves?.columns ?? 0 }, (_, column) => column).filter((column) =>
     wanted.some(({ mean }) => (mean?.count[column] ?? 0) > 0),
   );
   const told = curves?.last_step ?? Number.NEGATIVE_INFINITY;
   const after = lines.filter(({ step }) => step > told);
   return {
-    x: [...columns.map((column) => (curves?.start ?? 0) + column * (curves?.width ?? 1)), ...after.map(({ step }) => step)],
+    x: [
+      ...columns.map((column) => (curves?.start ?? 0) + column * (curves?.width ?? 1)),
+      ...after.map(({ step }) => step),
+    ],
     series: wanted.map(({ name, mean, low = mean, high = mean }, index) => ({
       name,
-      mean: [...columns.map((column) => mean?.mean[column] ?? null), ...after.map((line) => line.values[index]?.mean ?? null)],
-      low: [...columns.map((column) => low?.low[column] ?? null), ...after.map((line) => line.values[index]?.low ?? null)],
-      high: [...columns.map((column) => high?.high[column] ?? null), ...after.map((line) => line.values[index]?.high ?? null)],
+      mean: [
+        ...columns.map((column) => mean?.mean[column] ?? null),
+        ...after.map((line) => line.values[index]?.mean ?? null),
+      ],
+      low: [
+        ...columns.map((column) => low?.low[column] ?? null),
+        ...after.map((line) => line.values[index]?.low ?? null),
+      ],
+      high: [
+        ...columns.map((column) => high?.high[column] ?? null),
+        ...after.map((line) => line.values[index]?.high ?? null),
+      ],
     })),
   };
 }

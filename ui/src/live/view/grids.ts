@@ -12,7 +12,8 @@ import type { RunData } from "../stream/data";
 import type { Timeline } from "../stream/timeline";
 import { columnOf, type Axis } from "./window";
 
-export type Height = "high" | "mean";
+export const HEIGHTS = ["high", "mean"] as const;
+export type Height = (typeof HEIGHTS)[number];
 
 export interface Seen {
   readonly records: number;
@@ -32,7 +33,7 @@ export interface HeatView {
 type Folded = ReadonlyMap<number, ReadonlyMap<number, Cell>>;
 
 /** What the stream saw, in columns that may be wider than its own: layer, then column, then cell. */
-export function foldLive(timeline: Timeline, axis: Axis): Folded {
+function foldLive(timeline: Timeline, axis: Axis): Folded {
   const folded = new Map<number, Map<number, Cell>>();
   const own = 2 ** timeline.level;
   if (own > axis.width) return folded;
@@ -56,7 +57,7 @@ function seenLive(folded: Folded, layer: number, column: number, measure: Measur
 }
 
 /** What a tile saw of a column that may be wider than its own. */
-export function seenInTile(tile: Tile, axis: Axis, column: number, row: number): Seen {
+function seenInTile(tile: Tile, axis: Axis, column: number, row: number): Seen {
   if (row < 0 || tile.width > axis.width) return NOTHING;
   const from = axis.start + column * axis.width;
   const first = Math.max((from - tile.start) / tile.width, 0);

@@ -4,8 +4,8 @@
  * median of the columns before it; both are medians, so that a spike does not hide the next.
  */
 
-export const BEFORE = 32;
-export const TIMES = 8;
+const BEFORE = 32;
+const TIMES = 8;
 const ENOUGH = 8;
 
 export function spikesOf(highs: readonly (number | null)[]): number[] {
@@ -22,7 +22,7 @@ export function spikesOf(highs: readonly (number | null)[]): number[] {
   return found;
 }
 
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   const sorted = [...values].sort((one, other) => one - other);
   const half = sorted.length >> 1;
   const upper = sorted[half] ?? Number.NaN;

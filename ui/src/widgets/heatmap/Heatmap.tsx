@@ -23,6 +23,8 @@ export interface HeatmapProps {
   /** Of the grid's rows, first row first, although the last is drawn on top. */
   readonly rowLabels: readonly string[];
   readonly columnLabels: readonly string[];
+  /** What the numbers at the side, or those below, count: it stands in the corner between them. */
+  readonly corner: string;
   readonly marks?: readonly Mark[];
   /** In the picture: row 0 is the top. */
   readonly cursor: Place | null;
@@ -91,6 +93,9 @@ export function Heatmap(props: HeatmapProps) {
         onPointerDown={onPointer}
         onPointerLeave={() => onCursor(null)}
       />
+      <span className="heatmap-corner" aria-hidden="true">
+        {props.corner}
+      </span>
       <ColumnLabels
         labels={props.columnLabels}
         width={width}

@@ -33,6 +33,21 @@ export function cellSize(rows: number, columns: number): { width: number; height
   return { width, height: rows <= 12 ? 22 : rows <= 60 ? 14 : 8 };
 }
 
+const LEAST_WIDTH = 5;
+const LABEL_WIDTH = 11;
+
+/** The same where there is so much room: a wide grid is drawn narrower, so that all of it is seen. */
+export function cellSizeIn(room: number, rows: number, columns: number): { width: number; height: number } {
+  const { width, height } = cellSize(rows, columns);
+  const narrow = Math.max(Math.floor(room / Math.max(columns, 1)), LEAST_WIDTH);
+  return { width: room > 0 ? Math.min(width, narrow) : width, height };
+}
+
+/** How many labels fit under columns of this width. */
+export function labelsUnder(columns: number, width: number): number {
+  return Math.max(Math.min(columns, Math.floor((columns * width) / LABEL_WIDTH)), 1);
+}
+
 /** Every how many rows, or columns, one has a label. */
 export function labelStep(n: number, most: number): number {
   return [1, 2, 5, 10, 20, 50, 100, 200, 500].find((step) => n / step <= most) ?? 1000;

@@ -81,6 +81,14 @@ export class RingGrid {
     return this.#changed[slot] ?? 0;
   }
 
+  /** Whether some cell has this value. */
+  has(value: number): boolean {
+    for (let column = 0; column < this.length; column++) {
+      if (this.column(this.slot(column)).includes(value)) return true;
+    }
+    return false;
+  }
+
   /** All numbers in use that are numbers. */
   *finite(): Generator<number> {
     for (let column = 0; column < this.length; column++) {

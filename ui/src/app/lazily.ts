@@ -1,0 +1,33 @@
+/**
+ * Pages in files of their own, fetched as soon as there is time: whoever has one page open has all
+ * of them, even when the server is gone by then.
+ */
+
+import { lazy, useEffect, type ComponentType, type LazyExoticComponent } from "react";
+
+type Load<P> = () => Promise<{ readonly default: ComponentType<P> }>;
+
+/** The file did not come. React remembers that for good, so only loading everything anew helps. */
+export class PageNotSent extends Error {
+  constructor() {
+    super("The server did not send this page: it is stopped, or has been updated since this tab was opened.");
+  }
+}
+
+export function lazily<P>(load: Load<P>): LazyExoticComponent<ComponentType<P>> {
+  return lazy(() =>
+    load().catch(() => {
+      throw new PageNotSent();
+    }),
+  );
+}
+
+const AFTER_MS = 1_500;
+
+/** Fetch these once the page that was asked for is there. One that fails is asked for again when it is opened. */
+export function useFetchedAhead(loads: readonly (() => Promise<unknown>)[]): void {
+  useEffect(() => {
+    const timer = setTimeout(() => void Promise.allSettled(loads.map((load) => load())), AFTER_MS);
+    return () => clearTimeout(timer);
+  }, [loads]);
+}
