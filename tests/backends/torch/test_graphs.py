@@ -1,7 +1,8 @@
 """Work launched as a whole makes the bits of the same work launched piece by piece."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -60,6 +61,30 @@ def test_work_that_cannot_be_captured_is_done_as_before_and_the_reason_is_kept(
 
     assert found.refused == "operation not permitted when stream is capturing"
     assert found.nbytes() == 0
+
+
+def test_a_shape_whose_graph_does_not_fit_is_captured_once_and_not_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else every other run would pay for a capture that is thrown away."""
+    captures = []
+
+    def large(given: Tensor, compute: Callable[[Tensor], Tensor]) -> graphs._Captured:
+        captures.append(given)
+        made = compute(given)
+        graph: Any = None
+        return graphs._Captured(graph, compute, [given], made, tensors_in(made), ROOM + 1)
+
+    monkeypatch.setattr(graphs, "_captured", large)
+    monkeypatch.setattr(graphs, "_replay", lambda found, _: found.made)
+    found = Graphs(ROOM)
+
+    for _ in range(6):
+        assert found.run("shape", torch.ones(3), twice).tolist() == [2.0, 2.0, 2.0]
+
+    assert len(captures) == 1
+    assert found.nbytes() == 0
+    assert found.refused is None
 
 
 def test_a_cpu_has_no_graphs() -> None:

@@ -59,13 +59,18 @@ def test_cross_entropy_is_minus_the_log_probability_of_the_next_token(
             assert float(loss[row, n - 1]) == pytest.approx(-expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("name", ["llama", "neox_parallel", "gemma2"])
-@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize(
+    ("name", "hook"),
+    [
+        (name, hook)
+        for name in ("llama", "neox_parallel", "gemma2")
+        for hook in HOOKS
+        if (name, hook) != ("neox_parallel", "post_attn")  # it has none
+    ],
+)
 def test_a_splice_is_a_patch(name: str, hook: Hook) -> None:
     """Written at one position, it moves the next token's log-probability as a sweep's cell does."""
     backend, _ = prepared(name)
-    if hook not in backend.describe().hooks:
-        pytest.skip(f"{name} has no {hook}")
     tokens, values = PROMPTS[0][:-1], vector(backend.describe().width)
 
     def write(activations: Tensor) -> Tensor:

@@ -58,7 +58,9 @@ class Graphs:
         self._most_bytes = most_bytes
         self._captured: OrderedDict[Hashable, _Captured] = OrderedDict()
         self._seen: OrderedDict[int, None] = OrderedDict()
-        """Hashes of shapes that came once."""
+        """Hashes of shapes that came once, …"""
+        self._too_large: set[int] = set()
+        """… and of those whose graph would take all the memory there is for graphs, or more."""
         self.refused: str | None = None
         """Why nothing more is captured, if nothing is."""
 
@@ -77,10 +79,12 @@ class Graphs:
             return made
         made = compute(given)
         if self.refused is None and self._came_before(hash(key)):
-            self._keep(key, given, compute, made)
+            self._keep(key, inputs, given, compute, made)
         return made
 
     def _came_before(self, shape: int) -> bool:
+        if shape in self._too_large:
+            return False
         if shape in self._seen:
             del self._seen[shape]
             return True
@@ -90,15 +94,23 @@ class Graphs:
         return False
 
     def _keep(
-        self, key: Hashable, given: Given, compute: Callable[[Given], Made], expected: Made
+        self,
+        key: Hashable,
+        inputs: list[Tensor],
+        given: Given,
+        compute: Callable[[Given], Made],
+        expected: Made,
     ) -> None:
         try:
             found = _captured(given, compute)
         except RuntimeError as error:  # how torch reports what CUDA cannot capture
             self.refused = str(error)
             return
-        if not _same(_replay(found, list(tensors_in(given).values())), expected):
+        if not _same(_replay(found, inputs), expected):
             self.refused = "a captured run had other bits"
+            return
+        if found.nbytes > self._most_bytes:
+            self._too_large.add(hash(key))
             return
         self._captured[key] = found
         while len(self._captured) > MOST_GRAPHS or self.nbytes() > self._most_bytes:

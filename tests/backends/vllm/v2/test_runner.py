@@ -18,14 +18,13 @@ from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.vllm.backend import VllmBackend
 from sonde.backends.vllm.options import ASYNC_SCHEDULER
 from sonde.schema import HOOKS
-from tests.backends.vllm.engines import saved, started
+from tests.backends.vllm.engines import started
 from tests.backends.vllm.test_parity import grid
 from tests.backends.vllm.test_traffic import (
     CRAMPED,
     IDS,
     LAYERS,
     ROOMY,
-    WIDTH,
     Made,
     apart,
     asked,
@@ -34,9 +33,7 @@ from tests.backends.vllm.test_traffic import (
     tokens_of,
     untouched,
 )
-from tests.backends.vllm.tiny import on_torch
 from tests.backends.vllm.v2.ahead import started_ahead
-from tests.tiny_model import tiny_llama
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
@@ -44,16 +41,6 @@ MIXED = [asked(seed, patched=seed % 2 == 0) for seed in range(16)]
 TIGHT = CRAMPED | {"num_gpu_blocks_override": 5}
 PROMPT, OTHER = ([random.Random(n).randrange(1, 329) for _ in range(57)] for n in (1, 2))
 EVERYWHERE = range(len(PROMPT))
-
-
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return saved(tiny_llama(layers=LAYERS, width=WIDTH), tmp_path_factory.mktemp("v2"))
-
-
-@pytest.fixture(scope="module")
-def reference(directory: Path) -> TorchBackend:
-    return on_torch(directory)
 
 
 @pytest.fixture(scope="module")

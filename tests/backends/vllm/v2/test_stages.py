@@ -8,24 +8,11 @@ import pytest
 
 from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.vllm.backend import VllmBackend
-from tests.backends.vllm.engines import saved
 from tests.backends.vllm.test_ranks import cells
-from tests.backends.vllm.test_traffic import LAYERS, WIDTH, apart, asked, together, tokens_of
-from tests.backends.vllm.tiny import on_torch
+from tests.backends.vllm.test_traffic import LAYERS, apart, asked, together, tokens_of
 from tests.backends.vllm.v2.ahead import started_ahead
-from tests.tiny_model import tiny_llama
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return saved(tiny_llama(layers=LAYERS, width=WIDTH), tmp_path_factory.mktemp("stages"))
-
-
-@pytest.fixture(scope="module")
-def reference(directory: Path) -> TorchBackend:
-    return on_torch(directory)
 
 
 @pytest.fixture(scope="module")
