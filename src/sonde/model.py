@@ -10,6 +10,7 @@ that clients of the server send, and runs it through the same engine.
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -261,8 +262,9 @@ def load(
     return Model(model)
 
 
+@cache
 def versions() -> dict[str, str]:
-    """Versions of what a result depends on."""
+    """Versions of what a result depends on; read once, which takes milliseconds."""
     from importlib.metadata import version
 
     return {name: version(name) for name in ("sonde", "torch", "transformers")}

@@ -151,14 +151,15 @@ def test_whole_sweeps_with_controls_are_the_same_with_and_without(dtype: torch.d
     model = tiny_llama().to("cuda", dtype)
     backend, plain = backend_of(model), backend_of(model)
     plain._path = replace(plain._path, graphs=None)
-    places = ["Rome", "Pisa", "Bonn", "Kyiv"]
+    prompts = [f"The tower of {place} is in" for place in ("Bonn", "Kyiv", "Lviv", "Bern")]
+    assert len({len(backend.tokenize(each)) for each in prompts}) == 1  # or no shape comes twice
 
-    for place in places:
+    for each in prompts:
         asked = request(
-            prompt=f"The tower of {place} is in", clean_prompt="The tower of Oslo is in",
+            prompt=each, clean_prompt="The tower of Metz is in",
             hooks=list(HOOKS), layers=[0, 1], positions="all_prompt", answer_token="a",
         )  # fmt: skip
-        found, expected = (summary_of(each, asked) for each in (backend, plain))
+        found, expected = (summary_of(one, asked) for one in (backend, plain))
         assert found.hook_grids == expected.hook_grids
         assert (found.clean, found.corrupt) == (expected.clean, expected.corrupt)
 

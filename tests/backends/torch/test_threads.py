@@ -1,12 +1,13 @@
 """One thread each, and the process's setting put back by the last to leave."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
 import torch
 
-from sonde.backends.torch.threads import each_by_one_thread, one_thread_each
+from sonde.backends.torch.threads import SWITCH_SECONDS, each_by_one_thread, one_thread_each
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +22,13 @@ def test_operations_take_one_thread_inside_the_block() -> None:
     with one_thread_each():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == 3
+
+
+def test_inside_the_block_nobody_waits_long_for_the_interpreter() -> None:
+    before = sys.getswitchinterval()
+    with one_thread_each():
+        assert sys.getswitchinterval() == pytest.approx(SWITCH_SECONDS)
+    assert sys.getswitchinterval() == before
 
 
 def test_the_setting_comes_back_after_an_error() -> None:

@@ -20,11 +20,13 @@ from transformers import PreTrainedModel
 from sonde.backends.torch.products import LaidOut, worth_it
 from sonde.backends.torch.rows import RowShape, pad_rows
 from sonde.backends.torch.shell import put, with_stand_ins
-from sonde.backends.torch.threads import each_by_one_thread
+from sonde.backends.torch.threads import each_by_one_thread, one_thread_each
 
 CPU_SLICE: Final = 2048
 GPU_SLICE: Final = 65536
 """Vocabulary entries whose logits exist at a time: few launches on a GPU, the cache on a CPU."""
+PEEK: Final = slice(0, 8)
+"""Enough of the vocabulary to see what the model gives its unembedding."""
 CPU_ROWS: Final = 256
 GPU_ROWS: Final = 2048
 
@@ -91,18 +93,20 @@ class Head:
 
     def _each(self, rows: Tensor, make: Callable[[slice, Tensor], Tensor]) -> list[Tensor]:
         """What `make` makes of the logits of each slice of the vocabulary, in float32."""
-        first, *others = self._parts
-        made = [make(first, self._by_the_model(rows, first).float())]
-        if not self._plain:
-            return made + [make(p, self._by_the_model(rows, p).float()) for p in others]
 
         def further(part: slice) -> Tensor:
             return make(part, self._unembed.again(part)[:, 0].float())
 
         threads = torch.get_num_threads() if self._on_cpu else 1
-        if threads == 1 or not others:
-            return made + [further(part) for part in others]
-        return made + each_by_one_thread(further, others, threads)
+        if self._plain and threads > 1:
+            with one_thread_each():
+                self._by_the_model(rows, PEEK)
+                return each_by_one_thread(further, self._parts, threads)
+        first, *others = self._parts
+        made = [make(first, self._by_the_model(rows, first).float())]
+        if not self._plain:
+            return made + [make(p, self._by_the_model(rows, p).float()) for p in others]
+        return made + [further(part) for part in others]
 
     def _by_the_model(self, rows: Tensor, part: slice) -> Tensor:
         """Logits of a slice, by everything the model does after its layers."""
@@ -130,7 +134,7 @@ class _SlicedLinear(nn.Module):
         super().__init__()
         self._linear: Any = linear
         self.part = slice(None)
-        self._laid_out = {part.start: LaidOut(*self._map(part)) for part in laid_out}
+        self._laid_out = {_ends(part): LaidOut(*self._map(part)) for part in laid_out}
 
     @property
     def weight(self) -> Tensor:
@@ -144,11 +148,16 @@ class _SlicedLinear(nn.Module):
 
     def again(self, part: slice) -> Tensor:
         """Another part of the vocabulary for the last input."""
-        if part.start in self._laid_out:
-            return self._laid_out[part.start](self._hidden)
+        laid_out = self._laid_out.get(_ends(part))
+        if laid_out is not None:
+            return laid_out(self._hidden)
         return F.linear(self._hidden, *self._map(part))
 
     def _map(self, part: slice) -> tuple[Tensor, Tensor | None]:
         """Weight and bias of a part of the vocabulary."""
         bias = getattr(self._linear, "bias", None)
         return self._linear.weight[part], None if bias is None else bias[part]
+
+
+def _ends(part: slice) -> tuple[int | None, int | None]:
+    return part.start, part.stop

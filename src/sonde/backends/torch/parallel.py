@@ -17,7 +17,7 @@ from torch import Tensor
 from sonde.backends.torch.cells import CellPlan
 from sonde.backends.torch.layout import LayerSites
 from sonde.backends.torch.scoring import Run
-from sonde.backends.torch.threads import each_by_one_thread
+from sonde.backends.torch.threads import each_by_one_thread, one_thread_each
 from sonde.backends.torch.writes import ports
 
 MIN_CELLS = 16
@@ -39,7 +39,8 @@ class SplitRun:
         with ports(self._layers, self._hooks):
             if len(self._runs) == 1:
                 return self._runs[0].final()
-            return torch.cat(each_by_one_thread(_final, self._runs, len(self._runs)))
+            with one_thread_each():
+                return torch.cat(each_by_one_thread(_final, self._runs, len(self._runs)))
 
 
 def split(

@@ -107,7 +107,7 @@ class _Laid:
 
     lengths: tuple[int, ...]
     sizes: tuple[int, ...]
-    """The lengths in whole groups of rows."""
+    """The lengths; on a GPU in whole blocks."""
     n_rows: int
     blocks: list[QueryBlock]
 
@@ -149,8 +149,7 @@ def record(
 
 def _lay(lengths: Sequence[int], shape: RowShape, device: torch.device) -> _Laid:
     blocks = [block_size(device, n) for n in lengths]
-    on_cpu = device.type == "cpu"
-    groups = [min(block, shape.multiple) if on_cpu else block for block in blocks]
+    groups = [1 if device.type == "cpu" else block for block in blocks]
     sizes = tuple(padded(n, group) for n, group in zip(lengths, groups, strict=True))
     n_rows = shape.padded(sum(sizes))
     return _Laid(tuple(lengths), sizes, n_rows, whole_prompts(sizes, blocks, device))
