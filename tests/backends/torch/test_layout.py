@@ -74,7 +74,7 @@ def test_a_layer_without_attention_is_named() -> None:
 
 def test_modules_know_their_layer() -> None:
     model = ARCHITECTURES["llama"].build()
-    layer_of = choose_path(model).layout.layer_of()
+    layer_of = choose_path(model).layout.layer_of
 
     for index, layer in enumerate(ARCHITECTURES["llama"].parts.layers_of(model)):
         assert {layer_of[id(module)] for module in layer.modules()} == {index}

@@ -94,7 +94,7 @@ def _forward(
     block = block_size(device, start + n)
     n_rows = path.shape.padded(n)
     segments = Segments([start], start + n, n_prefix=start, block=block, device=device)
-    plan = Plan(layout.layer_of(), segments.blocks(1), n, cache.layers or None, record=True)
+    plan = Plan(layout.layer_of, segments.blocks(1), n, cache.layers or None, record=True)
     ids = [*tokens[start:], *[tokens[-1]] * (n_rows - n)]
     positions = [min(start + i, len(tokens) - 1) for i in range(n_rows)]
     with ExitStack() as stack, using(plan), torch.inference_mode():

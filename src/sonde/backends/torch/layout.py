@@ -16,6 +16,7 @@ hook of that model.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -55,6 +56,7 @@ class Layout:
         """The decoder layers, in order."""
         return [site.layer for site in self.sites]
 
+    @cached_property
     def layer_of(self) -> dict[int, int]:
         """Module id -> layer index, for every module inside a layer."""
         return {id(m): i for i, layer in enumerate(self.layers) for m in layer.modules()}

@@ -105,7 +105,7 @@ class _Passage:
         self._compiled, self._shape, self._writing = compiled, shape, writing
         self._layout, self._trace, self._sources = layout, trace, sources
         self._schedule, self._segments = schedule, schedule.segments
-        self._layer_of = layout.layer_of()
+        self._layer_of = layout.layer_of
         self._tables: dict[tuple[int, torch.Size], Tensor] = {}
 
     def final(self) -> Tensor:

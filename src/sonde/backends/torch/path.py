@@ -230,7 +230,7 @@ def _watched_layout(model: PreTrainedModel, probe: list[int]) -> Layout:
     size = padded(len(probe), block)
     tokens = [*probe, *[probe[-1]] * (size - len(probe))]
     blocks = whole_prompts([size], [block], model.device)
-    plan = Plan(bare.layer_of(), blocks, size, None)
+    plan = Plan(bare.layer_of, blocks, size, None)
     with using(plan):
         return find_layout(model, tokens, plan.callers)
 

@@ -165,7 +165,7 @@ def _run(
 ) -> list[Trace]:
     """The runs, without their tokens."""
     outputs: dict[int, Tensor] | None = {} if inside else None
-    plan = Plan(layout.layer_of(), laid.blocks, laid.n_rows, None, record=True, outputs=outputs)
+    plan = Plan(layout.layer_of, laid.blocks, laid.n_rows, None, record=True, outputs=outputs)
     edges: list[Tensor] = []
     calls: list[LayerCall] = []
     kept: dict[Hook, list[Tensor]] = {hook: [] for hook in inside}
