@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
@@ -13,7 +14,7 @@ from sonde.backends.base import FromVector, Patch, Row
 from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.torch.cells import CellPlan
 from sonde.backends.torch.head import Head
-from sonde.backends.torch.scoring import chunks, settled
+from sonde.backends.torch.scoring import chunks, on_its_way, settled
 from sonde.errors import OutOfMemory, SourceRunDropped
 from tests.architectures import WIDTH
 from tests.backends.torch.tiny import (
@@ -66,6 +67,27 @@ def test_rows_without_work_have_the_baselines_answer() -> None:
     assert scores.computed == 0
     assert scores.logprobs.tolist() == [[-1.5, -2.5]] * 2
     assert settled([Row()], [cell(0, 0, 0)], answer) is None
+
+
+def test_the_numbers_of_a_chunk_are_its_own() -> None:
+    scores = on_its_way((4, 2), torch.tensor([[-1.5], [-2.5]])).scores()
+
+    assert scores.rows == (4, 2)
+    assert scores.logprobs.tolist() == [[-1.5], [-2.5]]
+    assert scores.computed == 2
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+def test_the_numbers_of_a_chunk_do_not_wait_for_the_next_one() -> None:
+    pending = on_its_way((0, 1), torch.tensor([[-1.5], [-2.5]], device="cuda"))
+    next_one = torch.cuda.Event()
+    torch.cuda._sleep(4_000_000_000)
+    next_one.record()
+
+    assert pending.scores().logprobs.tolist() == [[-1.5], [-2.5]]
+    assert not next_one.query()
+    torch.cuda.synchronize()
 
 
 def test_patches_that_change_nothing_are_answered_before_any_work() -> None:

@@ -113,11 +113,25 @@ class Pending:
 
     rows: tuple[int, ...]
     logprobs: Tensor
+    """On the CPU, or about to be: there once `arrived` has happened."""
+    arrived: torch.cuda.Event | None = None
 
     def scores(self) -> Scores:
-        """Wait for it."""
-        values = self.logprobs.double().cpu().numpy()
-        return Scores(self.rows, values, computed=len(self.rows))
+        """Wait for it, and for nothing that was started after it."""
+        if self.arrived is not None:
+            self.arrived.synchronize()
+        return Scores(self.rows, self.logprobs.double().numpy(), computed=len(self.rows))
+
+
+def on_its_way(rows: tuple[int, ...], logprobs: Tensor) -> Pending:
+    """Have the numbers sent as soon as they are made, and not when they are asked for."""
+    if logprobs.device.type != "cuda":
+        return Pending(rows, logprobs.cpu())
+    sent = torch.empty_like(logprobs, device="cpu", pin_memory=True)
+    sent.copy_(logprobs, non_blocking=True)
+    arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    arrived.record()
+    return Pending(rows, sent, arrived)
 
 
 def start_chunk(prompt: Prompt, rows: Sequence[Row], chunk: list[CellPlan], runs: Runs) -> Pending:
@@ -132,7 +146,7 @@ def start_chunk(prompt: Prompt, rows: Sequence[Row], chunk: list[CellPlan], runs
     with torch.inference_mode():
         run = prompt.start(trace, _renumbered(chunk, rows), sources)
         logprobs = prompt.grade(run.final())
-    return Pending(tuple(cell.row for cell in run.cells), logprobs)
+        return on_its_way(tuple(cell.row for cell in run.cells), logprobs)
 
 
 def start_or_halve(
