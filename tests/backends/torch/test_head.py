@@ -1,14 +1,17 @@
 """What follows the last layer is done as the model does it, a slice of the vocabulary at a time."""
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
 from sonde.backends.torch import head as head_module
-from sonde.backends.torch.head import Head
+from sonde.backends.torch.head import PEEK, Head
 from sonde.backends.torch.path import choose_path
 from sonde.backends.torch.rows import CPU_ROWS
+from sonde.backends.torch.threads import one_thread_each
 from tests.architectures import ARCHITECTURES, VOCABULARY
 from tests.backends.torch.tiny import prompt
 
@@ -77,6 +80,28 @@ def test_a_row_has_the_same_bits_in_any_company(monkeypatch: pytest.MonkeyPatch)
     alone = torch.cat([head.logprobs(row[None], [5, 50]) for row in rows])
 
     assert alone.equal(together)
+
+
+@pytest.fixture
+def three_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("three_threads")
+@torch.no_grad()
+def test_threads_share_the_vocabulary_and_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model itself then computes only a peek of its logits."""
+    monkeypatch.setattr(head_module, "CPU_SLICE", 10)
+    model = ARCHITECTURES["llama"].build()
+    head, rows = Head(model, CPU_ROWS), torch.randn(7, 32)
+    with one_thread_each():
+        expected = head.logprobs(rows, [5, 50])
+
+    assert head.logprobs(rows, [5, 50]).equal(expected)
+    assert head._unembed.made.shape[-1] == PEEK.stop
 
 
 @torch.no_grad()
