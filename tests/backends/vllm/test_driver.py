@@ -136,9 +136,13 @@ def test_news_is_delivered_at_once_when_nobody_is_driving(driver: Driver, engine
     assert engine.called == [("drop_patch_source_run", "k")]
 
 
-def test_a_step_that_fails_ends_the_engine_for_good(driver: Driver, engine: Engine) -> None:
+@pytest.mark.parametrize("kind", [RuntimeError, OSError, Exception])
+def test_a_step_that_fails_ends_the_engine_for_good(
+    driver: Driver, engine: Engine, kind: type[Exception]
+) -> None:
+    """What failed in another process comes as a bare Exception."""
     submit(driver, "a")
-    engine.failing = RuntimeError("worker died")
+    engine.failing = kind("worker died")
     with pytest.raises(EngineLost, match="worker died"):
         driver.advance()
     engine.failing = None
@@ -147,6 +151,15 @@ def test_a_step_that_fails_ends_the_engine_for_good(driver: Driver, engine: Engi
             call()
     driver.abort(["a"])  # a job that is closed afterwards raises nothing more
     driver.tell("drop_patch_source_run", "k")
+
+
+def test_an_error_that_is_not_the_engines_stays_what_it_is(driver: Driver, engine: Engine) -> None:
+    submit(driver, "a")
+    engine.failing = ZeroDivisionError("a mistake of ours")
+    with pytest.raises(ZeroDivisionError):
+        driver.advance()
+    with pytest.raises(EngineLost, match="a step of it failed"):
+        driver.check_alive()
 
 
 def test_an_engine_whose_process_ended_between_steps_is_noticed(

@@ -136,15 +136,23 @@ class Driver:
     @contextmanager
     def _failing(self) -> Iterator[None]:
         """An engine whose step or call failed is in no known state: it is done for."""
-        from vllm.v1.engine.exceptions import EngineDeadError
-
         fine = False
         try:
             yield
             fine = True
-        except (EngineDeadError, RuntimeError, OSError, TimeoutError) as error:
+        except Exception as error:
+            if not _is_the_engines(error):
+                raise
             self._stopped = f"{type(error).__name__}: {error}"[:500]
             self.check_alive()
         finally:
             if not fine and self._stopped is None:
                 self._stopped = "a step of it failed"
+
+
+def _is_the_engines(error: Exception) -> bool:
+    """Whether vLLM raised it. A call that failed in another process comes as a bare `Exception`."""
+    from vllm.v1.engine.exceptions import EngineDeadError
+
+    known = isinstance(error, EngineDeadError | RuntimeError | OSError | TimeoutError)
+    return known or type(error) is Exception
