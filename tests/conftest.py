@@ -1,7 +1,7 @@
 """Fixtures and settings of all tests. Nothing here imports torch before a test asks for it."""
 
 import gc
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -55,3 +55,14 @@ def smollm2_tokenizer(smollm2: "Model") -> Any:
     """Its tokenizer."""
     backend: Any = smollm2.backend
     return backend._loaded.tokenizer
+
+
+@pytest.fixture
+def three_threads() -> Iterator[None]:
+    """Operations take three threads, whatever the machine has."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)

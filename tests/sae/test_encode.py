@@ -1,7 +1,5 @@
 """Chunks and shares change nothing but memory and time."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from hypothesis import given
@@ -26,14 +24,6 @@ Y = torch.randn(300, D_IN, generator=DRAW)
 W_ENC, B_ENC = torch.randn(D_IN, D_SAE, generator=DRAW), torch.randn(D_SAE, generator=DRAW)
 SMALLEST = ROWS * BYTES * D_SAE
 ACTIVATIONS: list[Activation] = [TopK(7), JumpRelu(torch.full((D_SAE,), 4.0))]
-
-
-@pytest.fixture
-def three_threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    yield
-    torch.set_num_threads(before)
 
 
 @given(

@@ -1,7 +1,5 @@
 """What follows the last layer is done as the model does it, a slice of the vocabulary at a time."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from torch import Tensor
@@ -80,14 +78,6 @@ def test_a_row_has_the_same_bits_in_any_company(monkeypatch: pytest.MonkeyPatch)
     alone = torch.cat([head.logprobs(row[None], [5, 50]) for row in rows])
 
     assert alone.equal(together)
-
-
-@pytest.fixture
-def three_threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.usefixtures("three_threads")

@@ -1,7 +1,6 @@
 """One thread each, and the process's setting put back by the last to leave."""
 
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
@@ -9,13 +8,7 @@ import torch
 
 from sonde.backends.torch.threads import SWITCH_SECONDS, each_by_one_thread, one_thread_each
 
-
-@pytest.fixture(autouse=True)
-def three_threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("three_threads")
 
 
 def test_operations_take_one_thread_inside_the_block() -> None:
