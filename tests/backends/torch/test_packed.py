@@ -6,7 +6,7 @@ import torch
 
 from sonde.backends.base import FromRun, FromVector, Patch, Row
 from sonde.errors import HookNeverFired, UnknownHook
-from sonde.schema import HOOKS
+from sonde.schema import HOOKS, Hook
 from tests.architectures import ARCHITECTURES, PACKED, WIDTH
 from tests.backends.torch.reference import Edit
 from tests.backends.torch.tiny import (
@@ -195,6 +195,26 @@ def test_alpha_and_mask_mix_source_and_current_value_by_the_formula() -> None:
     found = scores(backend, tokens, rows)
 
     expected = reference.logprobs(tokens, cells, IDS).numpy()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("first", ["post_attn", "mlp_in", "mlp_out", "pre_attn"])
+def test_a_patch_is_mixed_with_what_an_earlier_patch_of_its_row_made(first: Hook) -> None:
+    """At the same position: half of the second, half of what the first one left there."""
+    backend, reference = prepared("llama")
+    tokens, one, two = prompt(9, 4), vector(WIDTH, 3), vector(WIDTH, 4)
+    row = Row(
+        (Patch(first, 1, 3, FromVector(one)), Patch("post_block", 1, 3, FromVector(two), 0.5))
+    )
+    half = torch.full((WIDTH,), 0.5)
+    cell = [
+        Edit(first, 1, 3, torch.from_numpy(one)),
+        Edit("post_block", 1, 3, torch.from_numpy(two), half),
+    ]
+
+    found = scores(backend, tokens, [row])
+
+    expected = reference.logprobs(tokens, [cell], IDS).numpy()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
 
 

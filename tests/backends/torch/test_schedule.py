@@ -32,8 +32,22 @@ def test_what_is_written_is_known_by_layer() -> None:
     assert found.alone(0) == [(0, 3)]
     assert found.inside(0) == [(0, INSIDE.patches[0])]
     assert [*found.entering(0), *found.inside(1), *found.alone(1)] == []
-    assert found.entering(1) == [(1, EARLY.patches[0])]
+    assert found.at_entry == [(1, EARLY.patches[0]), (2, LATE.patches[0])]
+    assert [found.at_entry[found.entries(layer)] for layer in (1, 2, 3)] == [
+        [(1, EARLY.patches[0])], [], [(2, LATE.patches[0])],
+    ]  # fmt: skip
     assert found.entering(4) == [(3, BEYOND.patches[0])]
+
+
+def test_rows_that_have_changed_before_are_not_written_to_beforehand() -> None:
+    """After a patch inside the layer below, and in a layer above the one they joined at."""
+    twice = CellPlan(0, (Placed(0, "mlp_in", 3, 0), Placed(1, None, 3, 1)), 3, 1, (3,))
+    again = CellPlan(1, (Placed(1, None, 2, 2), Placed(2, None, 2, 3)), 2, 1, ())
+    found = Schedule([twice, again], n_tokens=6, n_layers=4, device=torch.device("cpu"))
+
+    assert found.at_entry == [(1, again.patches[0])]
+    assert found.entering(1) == [(0, twice.patches[1])]
+    assert found.entering(2) == [(1, again.patches[1])]
 
 
 def test_the_same_integers_are_the_same_tensor() -> None:

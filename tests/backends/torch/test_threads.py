@@ -1,6 +1,7 @@
 """One thread each, and the process's setting put back by the last to leave."""
 
 import sys
+import threading
 from contextlib import ExitStack
 
 import pytest
@@ -56,3 +57,13 @@ def test_an_error_in_a_thread_is_the_callers() -> None:
     with pytest.raises(ZeroDivisionError):
         each_by_one_thread(lambda item: 1 // item, [1, 0], 2)
     assert torch.get_num_threads() == 3
+
+
+def test_the_caller_is_one_of_the_threads() -> None:
+    meeting = threading.Barrier(3, timeout=30)
+
+    def make(_item: int) -> int:
+        meeting.wait()  # three at a time, or nobody gets on
+        return threading.get_ident()
+
+    assert threading.get_ident() in each_by_one_thread(make, range(3), 3)

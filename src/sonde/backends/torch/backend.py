@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 
 import torch
 
@@ -85,6 +85,10 @@ class TorchBackend(TokenVerbs):
 
     def describe(self) -> ModelDescription:
         """What is loaded, and what it supports."""
+        return self._description
+
+    @cached_property
+    def _description(self) -> ModelDescription:
         config = self._model.config.get_text_config()
         return ModelDescription(
             name=self._loaded.name,

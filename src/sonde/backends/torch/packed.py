@@ -107,6 +107,7 @@ class _Passage:
         self._schedule, self._segments = schedule, schedule.segments
         self._layer_of = layout.layer_of
         self._tables: dict[tuple[int, torch.Size], Tensor] = {}
+        self._entry = self._entered()
 
     def final(self) -> Tensor:
         """The last position's residual after the last layer, per cell in order: [cells, width]."""
@@ -115,6 +116,17 @@ class _Passage:
             rows = self._enter(layer, out)
             out = self._advance(layer, rows)
         return self._finish(self._enter(last, out))
+
+    def _entered(self) -> Writes:
+        """What patches make of rows as they enter: all of it at once, where nothing came before."""
+        edits = self._schedule.at_entry
+        residuals = self._trace.residuals
+        places = [patch.layer * residuals.shape[1] + patch.position for _, patch in edits]
+        values = residuals.flatten(0, 1).index_select(0, self._index(places))
+        if edits:
+            self._to(range(len(edits)), edits).apply(values)
+        rows = [self._segments.row(cell, patch.position) for cell, patch in edits]
+        return Writes(self._index(rows), values, None)
 
     def _enter(self, layer: int, out: Tensor) -> Tensor:
         """The batch entering `layer`: what was active, what joins, and rows computed alone."""
@@ -133,6 +145,9 @@ class _Passage:
             where = [self._segments.row(cell, position) for cell, position in joined_alone]
             computed = out[n_before : n_before + len(joined_alone)]
             rows.index_copy_(0, self._index(where), computed)
+        entries = self._schedule.entries(layer)
+        if entries.start < entries.stop:
+            rows.index_copy_(0, self._entry.rows[entries], self._entry.values[entries])
         edits = self._schedule.entering(layer)
         if edits:
             self._to([self._segments.row(c, p.position) for c, p in edits], edits).apply(rows)

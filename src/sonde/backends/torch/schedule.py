@@ -43,10 +43,17 @@ class Schedule:
         self._indices: dict[tuple[int, ...], Tensor] = {}
         self._alone: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._patches: dict[int, list[tuple[int, Placed]]] = defaultdict(list)
+        self.at_entry: list[tuple[int, Placed]] = []
+        """What is written to rows that enter as they are in the unpatched run, layer by layer."""
         for index, cell in enumerate(cells):
             self._alone[cell.joins - 1] += [(index, p) for p in cell.alone]
             for patch in cell.patches:
-                self._patches[patch.layer].append((index, patch))
+                enters = patch.inside is None and patch.layer == cell.joins < n_layers
+                if enters and not cell.alone:
+                    self.at_entry.append((index, patch))
+                else:
+                    self._patches[patch.layer].append((index, patch))
+        self._entry_layers = np.array([patch.layer for _, patch in self.at_entry])
 
     @property
     def first_layer(self) -> int:
@@ -61,8 +68,13 @@ class Schedule:
         """(cell, position) of the rows that are computed alone at `layer`."""
         return self._alone.get(layer, [])
 
+    def entries(self, layer: int) -> slice:
+        """Those of `at_entry` that are written at `layer`."""
+        first, last = np.searchsorted(self._entry_layers, [layer, layer + 1])
+        return slice(int(first), int(last))
+
     def entering(self, layer: int) -> list[tuple[int, Placed]]:
-        """What is written to cells as they enter `layer`."""
+        """What else is written to what enters `layer`: of cells that have changed before."""
         return [(c, p) for c, p in self._patches.get(layer, []) if p.inside is None]
 
     def inside(self, layer: int) -> list[tuple[int, Placed]]:

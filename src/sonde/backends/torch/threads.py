@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import Final, TypeVar
 
 import torch
@@ -59,12 +60,24 @@ def one_thread_each() -> Iterator[None]:
 def each_by_one_thread(
     make: Callable[[Item], Made], items: Sequence[Item], threads: int
 ) -> list[Made]:
-    """What `make` makes of each item, so many at a time, without gradients; in order."""
+    """What `make` makes of each item, so many at a time, without gradients; in order.
 
-    def alone(item: Item) -> Made:
+    The caller is one of the threads: starting another takes as long as some items do.
+    """
+    made: dict[int, Made] = {}
+    waiting: SimpleQueue[int | None] = SimpleQueue()
+    for next_ in (*range(len(items)), *[None] * threads):  # None ends a thread
+        waiting.put(next_)
+
+    def work() -> None:
         torch.get_num_threads()  # a new thread reads the setting only when it is asked for it
         with torch.inference_mode():
-            return make(item)
+            for place in iter(waiting.get, None):
+                made[place] = make(items[place])
 
-    with one_thread_each(), ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(alone, items))
+    with one_thread_each(), ThreadPoolExecutor(max(threads - 1, 1)) as pool:
+        others = [pool.submit(work) for _ in range(threads - 1)]
+        work()
+        for other in others:
+            other.result()
+    return [made[place] for place in range(len(items))]

@@ -240,9 +240,18 @@ def _cut(
         ],
         {hook: torch.stack([rows[start:stop] for rows in kept[hook]]) for hook in kept},
         {layer: mine(out) for layer, out in (plan.outputs or {}).items()},
-        [call.at(lambda table: table[start : start + size], n_rows) for call in calls],
+        _cut_calls(calls, lambda table: table[start : start + size], n_rows),
         size,
     )
+
+
+def _cut_calls(
+    calls: list[LayerCall], take: Callable[[Tensor], Tensor], length: int
+) -> list[LayerCall]:
+    """The calls for one prompt's rows, cut once for all layers that are called with the same."""
+    keys = [(*call.kwargs, *map(id, (*call.args, *call.kwargs.values()))) for call in calls]
+    cut = {key: call.at(take, length) for key, call in dict(zip(keys, calls, strict=True)).items()}
+    return [cut[key] for key in keys]
 
 
 def _stop_after(stack: ExitStack, layer: nn.Module, edges: list[Tensor]) -> None:
