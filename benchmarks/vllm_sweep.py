@@ -86,22 +86,23 @@ def swept(contender: str) -> Callable[[str], dict[str, Any]]:
 def looped() -> Callable[[str], dict[str, Any]]:
     """Times a sample of cells, each one forward pass with a hook, and extrapolates."""
     import torch
+    from transformers import AutoModelForCausalLM
 
     import sonde
-    from benchmarks.sweep_rate import HookLoop
+    from benchmarks.hook_loop import HookLoop
 
     backend: Any = sonde.load("smollm2", dtype="float32").backend
-    vector = torch.zeros(backend.describe().width)
+    model = AutoModelForCausalLM.from_pretrained(backend.directory, dtype=torch.float32).eval()
     loops: dict[str, tuple[HookLoop, list[tuple[int, int]]]] = {}
     for name, grid in grids(backend.tokenize).items():
         cells = [(layer, p) for layer in range(30) for p in grid["positions"]]
-        tokens = backend.tokenize(grid["pair"][1])
-        loops[name] = (HookLoop(backend.directory, tokens, vector), cells)
+        clean, corrupt = map(backend.tokenize, grid["pair"])
+        loops[name] = (HookLoop(model, corrupt, clean, 0), cells)
     rng = random.Random(0)
 
     def sample(grid: str) -> dict[str, Any]:
         loop, cells = loops[grid]
-        took = seconds(lambda: loop.cells(rng.sample(cells, SAMPLE)))
+        took = seconds(lambda: loop.usual(rng.sample(cells, SAMPLE)))
         return {"seconds": took * len(cells) / SAMPLE, "values": None}
 
     return sample
