@@ -13,8 +13,10 @@ import cProfile
 import json
 import pstats
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from statistics import median, quantiles
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,6 +27,8 @@ from benchmarks.hook_loop import HookLoop
 from sonde.backends.base import FromRun, Patch, Row
 from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.torch.loading.loaded import Loaded
+
+ROUNDS = 9
 
 
 def build(dtype: torch.dtype, layers: int) -> LlamaForCausalLM:
@@ -93,25 +97,38 @@ def sweep_rows(layers: int, n_tokens: int) -> list[Row]:
     ]
 
 
-def hook_loops(
-    model: LlamaForCausalLM, tokens: list[int], clean: list[int], sample: int
-) -> dict[str, float]:
-    """Seconds per cell of one hooked forward pass per cell, in both forms."""
-    model.set_attn_implementation("sdpa")
-    loop = HookLoop(model, tokens, clean, 1)
-    cells = [(i % 32, i % len(tokens)) for i in range(sample)]
-    took = {}
-    for name, form in (("hook_loop", loop.usual), ("hook_loop_leanest", loop.leanest)):
-        form(cells[:2])
-        took[name] = seconds(partial(form, cells)) / sample
-    model.set_attn_implementation("sonde")
-    return took
+class Loops:
+    """One hooked forward pass per cell, a sample of cells, in both forms."""
+
+    def __init__(
+        self, model: LlamaForCausalLM, tokens: list[int], clean: list[int], sample: int
+    ) -> None:
+        """Run each once, to warm up."""
+        self._model, self._cells = model, [(i % 32, i % len(tokens)) for i in range(sample)]
+        with self._own_attention():
+            loop = HookLoop(model, tokens, clean, 1)
+            self._forms = {"hook_loop": loop.usual, "hook_loop_leanest": loop.leanest}
+        self.seconds_per_cell()
+
+    def seconds_per_cell(self) -> dict[str, float]:
+        """By form."""
+        with self._own_attention():
+            return {
+                name: seconds(partial(form, self._cells), 1) / len(self._cells)
+                for name, form in self._forms.items()
+            }
+
+    @contextmanager
+    def _own_attention(self) -> Iterator[None]:
+        self._model.set_attn_implementation("sdpa")
+        yield
+        self._model.set_attn_implementation("sonde")
 
 
 def measure(
     backend: TorchBackend, model: LlamaForCausalLM, n_tokens: int, rate: float
-) -> dict[str, float]:
-    """All numbers for one prompt length."""
+) -> dict[str, Any]:
+    """All numbers for one prompt length; a loop's are compared with the sweep right before it."""
     generator = torch.Generator().manual_seed(n_tokens)
     clean, corrupt = torch.randint(0, 128256, (2, n_tokens), generator=generator).tolist()
     depth = model.config.num_hidden_layers
@@ -130,17 +147,29 @@ def measure(
 
     for _ in range(3):  # work that has come twice is launched as a whole
         run()
-    whole, only = seconds(run), seconds(cells)
-    loops = hook_loops(model, corrupt, clean, 24)
+    loops = Loops(model, corrupt, clean, 24)
+    rounds = [
+        {
+            "sweep": seconds(run, 3),  # the first after the loops finds a cool device
+            "cells": seconds(cells, 1),
+            **{name: took * len(grid) for name, took in loops.seconds_per_cell().items()},
+        }
+        for _ in range(ROUNDS)
+    ]
+    taken = {name: [each[name] for each in rounds] for name in rounds[0]}
+    faster = {
+        name: [a / b for a, b in zip(taken[name], taken["sweep"], strict=True)]
+        for name in ("hook_loop", "hook_loop_leanest")
+    }
     flops = needed_flops(model.config, n_tokens)
     return {
-        "tokens": n_tokens, "cells": len(grid), "sweep_s": whole, "cells_s": only,
-        "hook_loop_s": loops["hook_loop"] * len(grid),
-        "hook_loop_leanest_s": loops["hook_loop_leanest"] * len(grid),
-        "times_faster": loops["hook_loop"] * len(grid) / whole,
-        "times_faster_than_leanest": loops["hook_loop_leanest"] * len(grid) / whole,
-        "needed_tflop": flops / 1e12, "share_of_gemm": flops / whole / rate,
-        "share_of_gemm_cells": flops / only / rate,
+        "tokens": n_tokens, "cells": len(grid),
+        **{f"{name}_s": median(times) for name, times in taken.items()},
+        "times_faster": {name: median(ratios) for name, ratios in faster.items()},
+        "middle_half": {name: quantiles(ratios, n=4)[::2] for name, ratios in faster.items()},
+        "needed_tflop": flops / 1e12,
+        "share_of_gemm": flops / median(taken["sweep"]) / rate,
+        "share_of_gemm_cells": flops / median(taken["cells"]) / rate,
     }  # fmt: skip
 
 

@@ -1,18 +1,21 @@
 """What follows the last layer is done as the model does it, a slice of the vocabulary at a time."""
 
+import math
+
 import pytest
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
 from sonde.backends.torch import head as head_module
-from sonde.backends.torch.head import PEEK, Head
+from sonde.backends.torch.head import PEEK, Head, log_sum_exp
 from sonde.backends.torch.path import choose_path
 from sonde.backends.torch.rows import CPU_ROWS
 from sonde.backends.torch.threads import one_thread_each
 from tests.architectures import ARCHITECTURES, VOCABULARY
 from tests.backends.torch.tiny import prompt
 
+INF = math.inf
 NAMES = ["llama", "gemma2", "gpt2", "neox_parallel", "mamba", "bloom"]
 """Gemma 2 soft-caps its logits; the last returns tuples from its layers."""
 
@@ -131,3 +134,23 @@ def test_it_shares_the_models_weights() -> None:
 def test_the_path_of_a_model_uses_it_as_its_layers_return() -> None:
     assert choose_path(ARCHITECTURES["bloom"].build()).layout.tuple_of == 2
     assert choose_path(ARCHITECTURES["llama"].build()).layout.tuple_of is None
+
+
+def test_a_normaliser_is_as_exact_as_torchs() -> None:
+    logits = torch.randn(64, 2048, generator=torch.Generator().manual_seed(3)) * 8
+    exact = logits.double().logsumexp(-1)
+
+    ours, torchs = (log_sum_exp(logits) - exact), (logits.logsumexp(-1) - exact)
+
+    assert ours.abs().max() <= torchs.abs().max() + 1e-6
+
+
+@pytest.mark.parametrize("logits", [[-1.0, -INF], [-INF, -INF], [INF, 1.0], [3e38, -3e38]])
+def test_a_normaliser_of_infinities_is_torchs(logits: list[float]) -> None:
+    assert log_sum_exp(torch.tensor([logits])).tolist() == [
+        float(torch.tensor(logits).logsumexp(-1))
+    ]
+
+
+def test_a_logit_that_is_no_number_leaves_none() -> None:
+    assert log_sum_exp(torch.tensor([[1.0, math.nan]])).isnan().all()
