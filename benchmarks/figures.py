@@ -61,7 +61,7 @@ def _list() -> Iterator[str]:
     gpu = _result("gpu_sweep")
     run = next(run for run in gpu["runs"] if run["compiled"])
     long = next(each for each in run["lengths"] if each["tokens"] == 64)
-    times = [each["times_faster"]["hook_loop"] for each in (long, *gpu["on_another_host"])]
+    times = [each["times_faster"]["hook_loop"] for each in (long, *gpu["on_other_hosts"])]
     yield (
         f"- One H200, bfloat16, an 8B-shaped model: {long['cells']:,} cells in "
         f"{_three(long['sweep_s'])} s with compiled layers, {long['share_of_gemm']:.0%} of what "
