@@ -1,6 +1,6 @@
 """The loop that people write first: a hook on one layer, and one forward pass for each cell.
 
-In two forms, because they differ by a twentieth on a CPU and by more on a GPU:
+In two forms, because they differ by a fifth:
 
 - `usual`, as notebooks have it: without gradients, the model called as it comes, and the answer's
   log-probability read off for each cell.

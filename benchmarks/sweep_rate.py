@@ -16,6 +16,7 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import quantiles
@@ -25,12 +26,14 @@ import torch
 from transformers import AutoModelForCausalLM
 
 import sonde
-from benchmarks.hook_loop import HookLoop
+from benchmarks.hook_loop import Cells, HookLoop
 from benchmarks.machine import median, seconds, write
 from sonde.backends.torch.backend import TorchBackend
 
 PAIR = sonde.PAIRS["eiffel"]
 SAMPLE = 12
+Timed = Callable[[Cells], tuple[float, list[float]]]
+"""A loop over some cells -> the seconds it took, and the answer's log-probabilities."""
 
 
 class Peers:
@@ -56,6 +59,18 @@ class Peers:
                 raise SystemExit("the peers' process ended; run `make bench` to install it")
         answer: dict[str, Any] = json.loads(line)
         return answer
+
+    def time(self, loop: str, cells: Cells) -> tuple[float, list[float]]:
+        """A `Timed`."""
+        answer = self.ask({"loop": loop, "cells": cells})
+        return answer["seconds"], answer["logprobs"]
+
+
+def timed(loop: Callable[[Cells], list[float]], cells: Cells) -> tuple[float, list[float]]:
+    """A `Timed`, in this process."""
+    began = time.perf_counter()
+    found = loop(cells)
+    return time.perf_counter() - began, found
 
 
 def sweep(
@@ -113,32 +128,26 @@ def main() -> None:
     by_hooks = HookLoop(plain, corrupt, clean, answer)
     setup = {"clean": clean, "corrupt": corrupt, "text": PAIR.corrupt, "answer": answer}
     peers = Peers(options.peers, {"path": backend.directory, **setup})
+    loops: dict[str, Timed] = {
+        "hook_loop": partial(timed, by_hooks.usual),
+        "hook_loop_leanest": partial(timed, by_hooks.leanest),
+        **{name: partial(peers.time, name) for name in peers.loops},
+    }
     ours = sweep(model).grids["post_block"]
     cells = [(layer, position) for layer in range(30) for position in range(len(corrupt))]
     times: dict[str, list[float]] = {}
     worst: dict[str, float] = {}
-
-    def note(name: str, sample: list[tuple[int, int]], took: float, found: list[float]) -> None:
-        times.setdefault(name, []).append(took * len(cells) / len(sample))
-        apart = max(abs(ours[cell] - value) for cell, value in zip(sample, found, strict=True))
-        worst[name] = max(worst.get(name, 0.0), float(apart))
-
     for round_ in range(options.rounds):
         sample = random.Random(round_).sample(cells, SAMPLE)
         times.setdefault("sonde", []).append(seconds(partial(sweep, model)))
         times.setdefault("sonde_3_hooks", []).append(
             seconds(partial(sweep, model, hooks=["post_block", "post_attn", "mlp_out"]))
         )
-        for name, loop in (
-            ("hook_loop", by_hooks.usual),
-            ("hook_loop_leanest", by_hooks.leanest),
-        ):
-            began = time.perf_counter()
-            found = loop(sample)
-            note(name, sample, time.perf_counter() - began, found)
-        for name in peers.loops:
-            answered = peers.ask({"loop": name, "cells": sample})
-            note(name, sample, answered["seconds"], answered["logprobs"])
+        for name, loop in loops.items():
+            took, found = loop(sample)
+            times.setdefault(name, []).append(took * len(cells) / SAMPLE)
+            apart = max(abs(ours[cell] - value) for cell, value in zip(sample, found, strict=True))
+            worst[name] = max(worst.get(name, 0.0), float(apart))
         print(f"round {round_ + 1}: " + ", ".join(f"{k} {v[-1]:.2f} s" for k, v in times.items()))
     ratios = {
         name: [a / b for a, b in zip(times[name], times["sonde"], strict=True)]
