@@ -57,6 +57,15 @@ def test_prompts_run_side_by_side_have_the_bits_of_each_alone(name: str) -> None
     assert all(same(a, b) for a, b in zip(together, alone, strict=True))
 
 
+@pytest.mark.parametrize(("name", "kinds"), [("llama", [0, 0, 0]), ("gemma3", [0, 1, 0])])
+def test_layers_called_with_the_same_share_what_is_kept_of_it(name: str, kinds: list[int]) -> None:
+    """Gemma 3 rotates by one table in layers with a window and by another in the rest."""
+    calls = path_of(name).record([prompt(9, 1), prompt(12, 2)], ())[0].calls
+
+    first = [next(i for i, other in enumerate(calls) if other is call) for call in calls]
+    assert first == kinds
+
+
 def test_where_length_changes_the_rotation_prompts_are_run_apart() -> None:
     """LongRoPE has other frequencies for long prompts; a short one beside it must keep its own."""
     long_rope = Architecture(
