@@ -61,12 +61,12 @@ def _list() -> Iterator[str]:
     gpu = _result("gpu_sweep")
     run = next(run for run in gpu["runs"] if run["compiled"])
     long = next(each for each in run["lengths"] if each["tokens"] == 64)
-    times = [each["times_faster"]["hook_loop"] for each in (long, *gpu["on_other_hosts"])]
+    times = [each["times_faster"]["hook_loop"] for each in (long, *gpu["other_runs"])]
     yield (
         f"- One H200, bfloat16, an 8B-shaped model: {long['cells']:,} cells in "
         f"{_three(long['sweep_s'])} s with compiled layers, {long['share_of_gemm']:.0%} of what "
         f"bare matrix products reach; a hook loop takes {min(times):.0f} to {max(times):.0f} times "
-        "as long, depending on how quickly the host launches."
+        f"as long ({len(times)} runs; its time is the host's, and varies)."
     )
     served = _result("server_overhead")["over_in_process"]
     yield f"- Over HTTP: {served['sse']:.2f} times the same sweep in process."

@@ -150,7 +150,7 @@ def measure(
     loops = Loops(model, corrupt, clean, 24)
     rounds = [
         {
-            "sweep": seconds(run, 3),  # the first after the loops finds a cool device
+            "sweep": seconds(run, 3),  # their median: the first finds a device that has cooled
             "cells": seconds(cells, 1),
             **{name: took * len(grid) for name, took in loops.seconds_per_cell().items()},
         }
