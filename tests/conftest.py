@@ -1,6 +1,7 @@
 """Fixtures and settings of all tests. Nothing here imports torch before a test asks for it."""
 
 import gc
+import signal
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
 settings.register_profile("sonde", deadline=None)  # a busy machine is slow, not wrong
 settings.load_profile("sonde")
+
+# Tests started in the background may not hear Ctrl-C; what they start must, or it never ends.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -26,6 +26,7 @@ import sonde
 from sonde.cli.main import main
 from tests.documents import MANUAL, README, ROOT, Block, blocks, name_of
 from tests.local import LOCAL
+from tests.programs import PATIENCE, started
 
 ADDRESS = "http://127.0.0.1:8091"
 HOW_TO = ROOT / "docs" / "how-to"
@@ -144,16 +145,13 @@ def spoken(line: str) -> str:
     """The first line of a command that goes on until it is told to end."""
     program = shlex.split(line, comments=True)
     extra = ["--port", "0"] if program[1] == "serve" else []
-    with subprocess.Popen([*program, *extra], stdout=subprocess.PIPE, text=True) as running:
-        try:
-            assert running.stdout is not None
-            said = first_words(running)
-            if found := re.search(r"http://\S+", said):
-                httpx.get(f"{found[0].rstrip(',')}/health", timeout=60, **LOCAL)
-        finally:
-            running.send_signal(signal.SIGTERM if program[1] == "serve" else signal.SIGINT)
-        running.stdout.read()
-        assert running.wait(30) in (0, 130), line
+    with started([*program, *extra], stdout=subprocess.PIPE, text=True) as running:
+        said = first_words(running)
+        if found := re.search(r"http://\S+", said):
+            httpx.get(f"{found[0].rstrip(',')}/health", timeout=60, **LOCAL)
+        running.send_signal(signal.SIGTERM if program[1] == "serve" else signal.SIGINT)
+        running.communicate(timeout=PATIENCE)
+    assert running.returncode in (0, 130), line
     return said
 
 

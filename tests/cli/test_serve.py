@@ -23,6 +23,7 @@ from sonde.server.parts import Network
 from sonde.store.sweeps import SweepStore
 from tests.cli.shell import refusal, sonde
 from tests.local import LOCAL
+from tests.programs import started
 from tests.scripted import Scripted
 
 KEY = "s3cret-Key"
@@ -213,7 +214,7 @@ def test_a_signal_ends_the_process_quietly(
     tiny: Path, tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
     command = [sys.executable, "-m", "sonde", "serve", "--model", str(tiny), "--port", "0"]
-    with subprocess.Popen(
+    with started(
         [*command, "--data-dir", str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None

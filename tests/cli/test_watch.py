@@ -4,13 +4,17 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from sonde.cli.finding import analysed
+from sonde.cli.watch import screen
 from tests.cli.shell import refusal, sonde
+from tests.programs import PATIENCE
 from tests.runs.analytics.made import Made, made_run
 
 
@@ -57,7 +61,9 @@ class Terminal:
             self._read(0.2)
 
     def ended(self) -> int:
+        deadline = time.monotonic() + PATIENCE
         while self.process.poll() is None:
+            assert time.monotonic() < deadline, self.said[-2000:]
             self._read(0.05)
         self._read(0)
         return self.process.returncode
@@ -102,3 +108,24 @@ def test_it_follows_the_run_and_gives_the_terminal_back(
     assert "reconstruction loss" in after, "the last picture stays"
     assert terminal.said.rstrip().endswith("\x1b[?25h")
     assert "Traceback" not in terminal.said
+
+
+def asked_without_end(run: Made, number: signal.Signals) -> None:
+    """A query that takes hours, and a signal in the middle of it."""
+    soon = threading.Timer(0.2, signal.raise_signal, [number])
+    with analysed(run.layout) as (_, connection), screen():
+        soon.start()
+        connection.execute("SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b")
+
+
+@pytest.mark.parametrize(
+    ("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+)
+def test_a_signal_during_a_query_ends_it_like_any_other(
+    made: Made, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, raised: type[BaseException]
+) -> None:
+    """DuckDB would make a plain error of it, and people would see a traceback."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    with pytest.raises(raised):
+        asked_without_end(made, number)

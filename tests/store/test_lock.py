@@ -9,6 +9,7 @@ import pytest
 
 from sonde.errors import DataDirectoryError, DataDirectoryInUse
 from sonde.store.lock import DirectoryLock
+from tests.programs import started
 
 
 def test_a_second_holder_is_refused_and_told_who_has_it_and_the_way_out(tmp_path: Path) -> None:
@@ -55,7 +56,7 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
         "import sys, time\nfrom pathlib import Path\nfrom sonde.store.lock import DirectoryLock\n"
         "held = DirectoryLock(Path(sys.argv[1]))\nprint('held', flush=True)\ntime.sleep(600)"
     )
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None

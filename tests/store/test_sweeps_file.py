@@ -11,6 +11,7 @@ import pytest
 
 from sonde.errors import DataDirectoryError
 from sonde.store.sweeps import APPLICATION, FILE_NAME, VERSION, SweepStore
+from tests.programs import started
 from tests.results.summaries import summary
 from tests.store import killed_writer
 from tests.store.swept import entry, finish
@@ -122,7 +123,7 @@ def test_a_killed_writer_leaves_every_sweep_before_or_after_a_write_never_betwee
     """Three writers, one after the other, each killed in the middle of its writing."""
     for round_number in range(3):
         directory = tmp_path / str(round_number)
-        with subprocess.Popen(
+        with started(
             [sys.executable, "-m", "tests.store.killed_writer", str(directory)],
             stdout=subprocess.PIPE, text=True,
         ) as process:  # fmt: skip

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from sonde.training.launch import command
+from tests.programs import PATIENCE
 from tests.training import tiny_run
 from tests.training.short_run import Run
 from tests.training.test_plan import plan
@@ -43,6 +44,7 @@ def test_one_process_writes_what_two_have_generated(
         env=told,
         capture_output=True,
         text=True,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     run = Run.__new__(Run)
@@ -70,6 +72,7 @@ def test_a_run_killed_at_twenty_random_moments_counts_every_step_once(tmp_path: 
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])

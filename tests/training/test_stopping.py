@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from sonde.runs.lock import holder
 from sonde.training.stopping import SIGNALS, exit_status, stoppable
+from tests.programs import PATIENCE, started
 from tests.training.tiny_run import joined, lines
 
 
@@ -60,25 +60,29 @@ def test_a_terminated_run_says_so_and_has_all_its_lines(
     tmp_path: Path, launcher: list[str]
 ) -> None:
     told = os.environ | {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true", "PYTHONPATH": "."}
-    program = [*launcher, "-m", "tests.training.stopped_training", str(tmp_path)]
-    with subprocess.Popen(program, env=told, stderr=subprocess.PIPE, text=True) as run:
-        while run.poll() is None and not steps(tmp_path)[1:]:
+    directory, log = tmp_path / "run", tmp_path / "said"
+    program = [*launcher, "-m", "tests.training.stopped_training", str(directory)]
+    ends = time.monotonic() + PATIENCE
+    with log.open("w") as errors, started(program, env=told, stderr=errors) as run:
+        while run.poll() is None and not steps(directory)[1:]:
+            assert time.monotonic() < ends, log.read_text()
             time.sleep(0.1)
         run.terminate()
-        _, said = run.communicate()
+        run.wait(PATIENCE)
 
-    assert steps(tmp_path)[1:], said
+    said = log.read_text()
+    assert steps(directory)[1:], said
     if launcher is not TWO:
         assert run.returncode == 143, said
-    assert f"--output-dir {tmp_path} --resume" in said
-    info: dict[str, Any] = json.loads((tmp_path / "run.json").read_text())
+    assert f"--output-dir {directory} --resume" in said
+    info: dict[str, Any] = json.loads((directory / "run.json").read_text())
     assert (info["status"], info["error"]) == ("stopped", "terminated")
     assert info["ended"] >= info["started"]
-    assert holder(tmp_path) is None
-    done = steps(tmp_path)
+    assert holder(directory) is None
+    done = steps(directory)
     assert done == list(range(1, len(done) + 1))
-    assert {each["step"] for each in lines(tmp_path / "generations.jsonl")} == set(done)
-    assert {record["step"] for record, _ in joined(tmp_path)} == set(done)
+    assert {each["step"] for each in lines(directory / "generations.jsonl")} == set(done)
+    assert {record["step"] for record, _ in joined(directory)} == set(done)
 
 
 def steps(directory: Path) -> list[int]:

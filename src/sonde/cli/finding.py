@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sonde.runs.layout import RunLayout
 
 READ_SECONDS = 0.5
+INTERRUPTED = "Query interrupted"
+"""What DuckDB raises, as a `RuntimeError`, in the place of what a signal's handler has raised."""
 
 
 configured = click.option(
@@ -85,7 +87,7 @@ def no_runs(hub: Hub) -> str:
 
 @contextmanager
 def analysed(layout: RunLayout) -> Iterator[tuple[RunAnalysis, DuckDBPyConnection]]:
-    """A run to be asked about, and a connection to ask with."""
+    """A run to be asked about, and a connection to ask with; Ctrl-C interrupts its queries too."""
     from sonde.runs.analytics.analysis import RunAnalysis
     from sonde.runs.analytics.database import connect
 
@@ -93,6 +95,10 @@ def analysed(layout: RunLayout) -> Iterator[tuple[RunAnalysis, DuckDBPyConnectio
         analysis = RunAnalysis(connection, layout)
         try:
             yield analysis, connection
+        except RuntimeError as error:
+            if str(error) == INTERRUPTED:
+                raise KeyboardInterrupt from error
+            raise
         finally:
             analysis.close()
 

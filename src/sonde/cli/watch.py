@@ -42,6 +42,8 @@ Examples:
 ENTER, LEAVE, SHOWN = "\x1b[?1049h\x1b[?25l", "\x1b[?1049l", "\x1b[?25h"
 """To a screen of its own without a cursor, back, and the cursor shown again."""
 HOME, LINE_END, BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
+TERMINATED = 128 + signal.SIGTERM
+"""The exit status that shells expect of a process that was told to end."""
 
 
 @click.command("watch", epilog=EXAMPLES, short_help="Watch a run in the terminal.")
@@ -153,14 +155,22 @@ def screen() -> Iterator[bool]:
         yield False
         return
 
-    def ended(number: int, _frame: FrameType | None) -> NoReturn:
-        raise SystemExit(128 + number)
+    stopped = False
+
+    def ended(_number: int, _frame: FrameType | None) -> NoReturn:
+        nonlocal stopped
+        stopped = True
+        raise SystemExit(TERMINATED)
 
     before = signal.signal(signal.SIGTERM, ended)
     sys.stdout.write(ENTER)
     sys.stdout.flush()
     try:
         yield True
+    except RuntimeError as error:
+        if stopped:  # during a query: see `INTERRUPTED`
+            raise SystemExit(TERMINATED) from error
+        raise
     finally:
         sys.stdout.write(SHOWN)
         sys.stdout.flush()
