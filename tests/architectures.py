@@ -12,7 +12,7 @@ import transformers
 from torch import nn
 from transformers import PreTrainedModel
 
-from sonde.schema import HOOKS, Hook
+from sonde.schema import CLASSIC_HOOKS, LAYER_HOOKS, Hook
 
 VOCABULARY = 97
 WIDTH = 32
@@ -46,7 +46,7 @@ class Architecture:
     options: dict[str, Any] = field(default_factory=dict)
     """Besides the common ones; None leaves an option out."""
     parts: Parts = field(default_factory=Parts)
-    hooks: tuple[Hook, ...] = HOOKS
+    hooks: tuple[Hook, ...] = LAYER_HOOKS
     path: Literal["packed", "whole_sequence"] = "packed"
     spread: float = 0.2
 
@@ -154,12 +154,20 @@ _ALL = (
         hooks=EDGES,
         path="whole_sequence",
     ),
-    Architecture("jamba", "JambaConfig", {**EXPERTS, **JAMBA}, FEED_FORWARD, path="whole_sequence"),
+    Architecture(
+        "jamba",
+        "JambaConfig",
+        {**EXPERTS, **JAMBA},
+        FEED_FORWARD,
+        hooks=CLASSIC_HOOKS,
+        path="whole_sequence",
+    ),
     Architecture(
         "lfm2",
         "Lfm2Config",
         {"layer_types": ["conv", "full_attention", "conv"]},
         FEED_FORWARD,
+        hooks=CLASSIC_HOOKS,
         path="whole_sequence",
     ),
     Architecture(
@@ -167,6 +175,7 @@ _ALL = (
         "Qwen3NextConfig",
         {**EXPERTS, **DELTA},
         Parts(attention_branch=("linear_attn", "self_attn")),
+        hooks=CLASSIC_HOOKS,
         path="whole_sequence",
     ),
     Architecture(

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from sonde.schema import HOOKS, Hook
+from sonde.schema import HOOK_TABLE, Hook
 from tests.architectures import Parts
 
 AT_ONCE = 64
@@ -75,7 +75,7 @@ class Reference:
                 edits[edit.layer, edit.hook].append((row, edit))
         layers = self.parts.layers_of(self.model)
         with ExitStack() as stack:
-            in_order = sorted(edits.items(), key=lambda entry: HOOKS.index(entry[0][1]))
+            in_order = sorted(edits.items(), key=lambda entry: HOOK_TABLE[entry[0][1]].step)
             for (layer, hook), placed in in_order:  # edit what enters a layer before reading it
                 stack.enter_context(_editing(layers[layer], self.parts, hook, placed))
             return self._run([list(tokens)] * len(cells))[:, -1].log_softmax(-1)
@@ -140,6 +140,8 @@ def _noting(layer: nn.Module, parts: Parts, hook: Hook, seen: list[Tensor]) -> I
             _before(stack, _part(layer, parts.mlp), note_input)
         elif hook == "mlp_out":
             _after(stack, _part(layer, parts.mlp_branch), note_output)
+        elif hook == "attn_out":
+            _after(stack, _part(layer, parts.attention_branch), note_output)
         else:
             _before(stack, layer, enter)
             _after(stack, _part(layer, parts.attention_branch), note_sum)
@@ -179,6 +181,8 @@ def _editing(layer: nn.Module, parts: Parts, hook: Hook, placed: Placed) -> Iter
             _before(stack, _part(layer, parts.mlp), edit_input)
         elif hook == "mlp_out":
             _after(stack, _part(layer, parts.mlp_branch), edit_output)
+        elif hook == "attn_out":
+            _after(stack, _part(layer, parts.attention_branch), edit_output)
         else:
             _before(stack, layer, enter)
             _after(stack, _part(layer, parts.attention_branch), edit_sum)

@@ -6,25 +6,28 @@ from typing import Any
 import pytest
 from transformers import PreTrainedModel
 
-from sonde.backends.base import Backend, FromRun, Patch, Row
-from sonde.backends.torch import scoring
-from sonde.backends.torch.backend import KEPT_TRACES, TorchBackend
+from sonde.backends.base import Backend, Row
+from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.torch.loading.fingerprint import fingerprint
 from sonde.backends.torch.loading.loaded import Loaded
-from sonde.errors import RequestTooLarge, StaleSourceRun
-from sonde.schema import HOOKS, Site
+from sonde.backends.torch.packed import scoring
+from sonde.errors import RequestTooLarge
+from sonde.schema import LAYER_HOOKS, Hook
 from tests.architectures import Architecture
-from tests.backends.suite import BackendIdentities
+from tests.backends.completing import CompletionIdentities
 from tests.backends.torch.tiny import (
     IDS,
+    asked,
     at_most,
     captured,
     from_run,
+    from_vector,
     pair_of_prompts,
     prompt,
     scores,
     sites,
     tiny_backend,
+    vector,
 )
 from tests.tiny_model import VOCABULARY, tiny_llama, tiny_tokenizer
 
@@ -41,7 +44,7 @@ def with_tokenizer(model: PreTrainedModel, **options: Any) -> TorchBackend:
     return TorchBackend(loaded, **options)
 
 
-class TestPacked(BackendIdentities):
+class TestPacked(CompletionIdentities):
     @pytest.fixture
     def backend(self) -> Backend:
         return with_tokenizer(tiny_llama(layers=3))
@@ -61,7 +64,7 @@ class TestPackedInSmallChunks(TestPacked):
 
 
 @pytest.mark.slow
-class TestWholeSequence(BackendIdentities):
+class TestWholeSequence(CompletionIdentities):
     @pytest.fixture
     def backend(self) -> Backend:
         return with_tokenizer(LFM2.build())
@@ -82,7 +85,7 @@ def test_a_prompt_is_run_once_for_all_that_is_asked_of_it(monkeypatch: pytest.Mo
         return original(self, prompts, hooks)  # type: ignore[arg-type]
 
     monkeypatch.setattr(type(backend._path), "record", counted)
-    backend.prepare([clean, corrupt], HOOKS)
+    backend.prepare([clean, corrupt], LAYER_HOOKS)
     run = captured(backend, "clean", clean)
     scores(backend, corrupt, from_run(run, sites(backend, 9)))
     scores(backend, corrupt, [Row()])
@@ -91,21 +94,14 @@ def test_a_prompt_is_run_once_for_all_that_is_asked_of_it(monkeypatch: pytest.Mo
     assert runs == [2]
 
 
-def test_only_a_few_prompts_are_remembered() -> None:
-    backend = tiny_backend()
-    for seed in range(6):
-        scores(backend, prompt(9, seed), [Row()])
-
-    assert len(backend._traces) == KEPT_TRACES
-
-
 def test_more_prompts_than_are_remembered_can_be_prepared_at_once() -> None:
     backend = tiny_backend()
     prompts = [prompt(9, seed) for seed in range(4)]
 
-    backend.prepare(prompts, HOOKS)
+    backend.prepare(prompts, LAYER_HOOKS)
 
-    assert set(backend._traces) == {tuple(tokens) for tokens in prompts}
+    assert len(backend._traces) == len(prompts)
+    assert all(backend._traces[tuple(tokens)].lengths == (len(tokens),) for tokens in prompts)
 
 
 def test_a_remembered_prompt_is_run_again_when_more_hooks_are_wanted() -> None:
@@ -124,42 +120,28 @@ def test_a_run_too_large_for_the_store_is_refused_before_it_is_captured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     backend = tiny_backend(source_budget=1000)
-    monkeypatch.setattr(backend, "_trace", None)  # running the prompt would be a TypeError
+    monkeypatch.setattr(backend, "prepare", None)  # running the prompt would be a TypeError
 
     with pytest.raises(RequestTooLarge, match="raise source_budget"):
-        backend.capture("clean", prompt(9, 1), HOOKS, [0, 1, 2], range(9))
+        backend.capture("clean", prompt(9, 1), LAYER_HOOKS, [0, 1, 2], range(9))
 
 
 def test_the_size_checked_beforehand_is_the_size_stored() -> None:
     backend = tiny_backend()
-    run = backend.capture("clean", prompt(9, 1), HOOKS, [0, 2], [1, 3, 5])
+    run = backend.capture("clean", prompt(9, 1), LAYER_HOOKS, [0, 2], [1, 3, 5])
 
-    assert run.bytes == 5 * 2 * 3 * 32 * 4
-
-
-@pytest.mark.parametrize("generation", [None, 1])
-def test_a_run_captured_under_other_weights_is_refused_by_name(generation: int | None) -> None:
-    backend, tokens = tiny_backend(), prompt(9, 1)
-    captured(backend, "clean", tokens)
-    old = backend._loaded
-    backend._loaded = Loaded(old.name, old.model, old.tokenizer, "other", "float32", "cpu")
-    patch = Patch("pre_attn", 0, 0, FromRun("clean", (0,), generation))
-
-    with pytest.raises(
-        StaleSourceRun, match=f"'clean' was captured under weights {old.fingerprint}"
-    ):
-        scores(backend, tokens, [Row((patch,))])
+    assert run.bytes == len(LAYER_HOOKS) * 2 * 3 * 32 * 4
 
 
 def test_the_cost_is_the_work_of_the_suffixes() -> None:
     backend, tokens = tiny_backend(), prompt(9, 1)
-    places = [
-        Site(hook="pre_attn", layer=0, position=0),  # 3 layers of 9 tokens
-        Site(hook="mlp_in", layer=1, position=7),  # 1 token alone, then a layer of 2
-        Site(hook="mlp_in", layer=2, position=3),  # out of sight
+    places: list[tuple[Hook, int, int]] = [
+        ("pre_attn", 0, 0),  # 3 layers of 9 tokens
+        ("mlp_in", 1, 7),  # 1 token alone, then a layer of 2
+        ("mlp_in", 2, 3),  # out of sight
     ]
 
-    cost = backend.cost(tokens, places)
+    cost = backend.cost([asked(tokens, from_vector(vector(0), places))])
 
     assert (cost.computed_rows, cost.token_layers, cost.chunks) == (2, 3 * 9 + 1 + 2, 1)
     assert cost.seconds > 0
@@ -173,17 +155,17 @@ def test_the_cost_runs_no_cell(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a cell was run")
 
     monkeypatch.setattr(scoring, "start_chunk", refuse)
-    where = [Site(hook=h, layer=le, position=p) for h, le, p in sites(backend, 9)]
-    assert backend.cost(prompt(9, 1), where).chunks >= 1
+    rows = from_vector(vector(0), sites(backend, 9))
+    assert backend.cost([asked(prompt(9, 1), rows)]).chunks >= 1
 
 
 def test_the_speed_is_learnt_from_the_work_done() -> None:
     backend = tiny_backend()
     clean, corrupt = pair_of_prompts(37)
-    before = backend._rate
+    before = backend._scorer._rate
     scores(backend, corrupt, from_run(captured(backend, "clean", clean), sites(backend, 37)))
 
-    assert backend._rate != before
+    assert backend._scorer._rate != before
 
 
 def test_special_tokens_have_empty_intervals_and_no_text() -> None:

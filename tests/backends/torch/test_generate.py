@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from sonde.backends.base import FromRun, FromVector, GeneratedToken, GenerateRequest, Patch, Row
+from sonde.backends.base import FromRun, FromVector, GeneratedToken, GenerateRequest, Row, write_at
 from sonde.backends.torch.backend import TorchBackend
 from sonde.errors import BadRequest, EngineError, HookNeverFired, PositionOutOfRange
-from sonde.schema import HOOKS, Hook
+from sonde.schema import LAYER_HOOKS, Hook
 from tests.architectures import VOCABULARY, WIDTH
 from tests.backends.torch.reference import Edit
 from tests.backends.torch.tiny import (
@@ -55,29 +55,29 @@ def test_log_probabilities_are_those_of_a_full_forward_pass_at_every_step(name: 
         assert found == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("hook", LAYER_HOOKS)
 @pytest.mark.parametrize("layer", [0, 2])
 def test_the_first_token_has_the_bits_of_the_same_patch_in_a_sweep(hook: Hook, layer: int) -> None:
     backend, tokens = prepared()[0], prompt(18, 1)
     run = captured(backend, "clean", prompt(18, 2))
     for position in (0, 7, 17):
-        patch = Patch(hook, layer, position, FromRun(run, (position,)), 0.7)
+        patch = write_at(hook, layer, position, FromRun(run, (position,)), 0.7)
         expected = scores(backend, tokens, [Row((patch,))])[0]
 
-        made = complete(backend, tokens, max_tokens=1, patches=(patch,), logprob_ids=IDS)
+        made = complete(backend, tokens, max_tokens=1, writes=(patch,), logprob_ids=IDS)
 
         assert [made[0].logprobs[i] for i in IDS] == expected.tolist()
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("hook", LAYER_HOOKS)
 def test_patches_at_generated_positions_act_as_in_a_full_forward_pass(hook: Hook) -> None:
     backend, reference = prepared()
     tokens, values = prompt(14, 1), vector(WIDTH)
     places = [(1, 3), (0, 15), (2, 17)]
-    patches = tuple(Patch(hook, layer, p, FromVector(values)) for layer, p in places)
+    patches = tuple(write_at(hook, layer, p, FromVector(values)) for layer, p in places)
     edits = [Edit(hook, layer, p, torch.from_numpy(values)) for layer, p in places]
 
-    made = complete(backend, tokens, max_tokens=6, patches=patches, logprob_ids=IDS)
+    made = complete(backend, tokens, max_tokens=6, writes=patches, logprob_ids=IDS)
 
     realised = tokens + [each.token for each in made]
     for step, each in enumerate(made):
@@ -89,10 +89,10 @@ def test_patches_at_generated_positions_act_as_in_a_full_forward_pass(hook: Hook
 
 def test_a_patch_changes_nothing_before_its_position() -> None:
     backend, tokens = prepared()[0], prompt(9, 1)
-    patch = Patch("post_block", 0, 11, FromVector(vector(WIDTH) * 10))
+    patch = write_at("post_block", 0, 11, FromVector(vector(WIDTH) * 10))
     plain = complete(backend, tokens, max_tokens=6)
 
-    patched = complete(backend, tokens, max_tokens=6, patches=(patch,))
+    patched = complete(backend, tokens, max_tokens=6, writes=(patch,))
 
     assert patched[:3] == plain[:3]
     assert patched[3].logprob != plain[3].logprob
@@ -101,8 +101,8 @@ def test_a_patch_changes_nothing_before_its_position() -> None:
 def test_a_patch_that_generation_ended_before_is_an_error() -> None:
     backend, tokens = prepared()[0], prompt(9, 1)
     first = complete(backend, tokens, max_tokens=2)
-    patch = Patch("pre_attn", 0, 10, FromVector(vector(WIDTH)))
-    request = {"max_tokens": 3, "patches": (patch,), "stop_ids": frozenset([first[1].token])}
+    patch = write_at("pre_attn", 0, 10, FromVector(vector(WIDTH)))
+    request = {"max_tokens": 3, "writes": (patch,), "stop_ids": frozenset([first[1].token])}
 
     with pytest.raises(HookNeverFired, match="ended after 2 tokens, before position 10"):
         complete(backend, tokens, **request)
@@ -111,10 +111,10 @@ def test_a_patch_that_generation_ended_before_is_an_error() -> None:
 def test_a_patch_beyond_what_can_be_computed_is_refused_before_anything_runs() -> None:
     """The last token is chosen, never read: with 3 to generate, positions 9 and 10 are."""
     backend = prepared()[0]
-    patch = Patch("pre_attn", 0, 11, FromVector(vector(WIDTH)))
+    patch = write_at("pre_attn", 0, 11, FromVector(vector(WIDTH)))
 
     with pytest.raises(PositionOutOfRange, match=r"position 11 is out of range \[0, 11\)"):
-        complete(backend, prompt(9, 1), max_tokens=3, patches=(patch,))
+        complete(backend, prompt(9, 1), max_tokens=3, writes=(patch,))
 
 
 def test_generation_stops_at_a_stop_token_and_gives_it() -> None:
@@ -178,13 +178,12 @@ def test_no_temperature_is_too_high_to_draw() -> None:
 
 def test_no_token_is_drawn_from_what_is_no_distribution() -> None:
     backend, tokens = tiny_backend(), prompt(9, 1)
-    patch = Patch("post_block", 0, 8, FromVector(vector(WIDTH)), alpha=1e300)
+    patch = write_at("post_block", 0, 8, FromVector(vector(WIDTH)), alpha=1e300)
 
     with pytest.raises(BadRequest, match="after 9 tokens are not finite: the patches write"):
-        complete(backend, tokens, patches=(patch,))
+        complete(backend, tokens, writes=(patch,))
 
-    with torch.no_grad():
-        backend._model.get_input_embeddings().weight.fill_(float("nan"))
+    backend._model.model.norm.register_forward_hook(lambda _m, _a, out: out * float("nan"))
     with pytest.raises(EngineError, match="after 9 tokens are not finite; load the model"):
         complete(backend, tokens)
 
@@ -207,6 +206,13 @@ def test_the_likeliest_tokens_come_with_their_log_probabilities() -> None:
         ({"temperature": -0.1}, "temperature is -0.1"),
         ({"temperature": float("nan")}, "temperature is nan"),
         ({"top_p": 0.0}, "top_p is 0.0"),
+        ({"top_k": -1}, "top_k is -1"),
+        ({"min_p": 1.5}, "min_p is 1.5"),
+        ({"min_tokens": 17}, "min_tokens is 17; it is from 0 to max_tokens, 16"),
+        ({"repetition_penalty": 0.0}, "repetition_penalty is 0.0"),
+        ({"repetition_penalty": float("inf")}, "repetition_penalty is inf"),
+        ({"stop_ids": frozenset({97})}, "token id 97 is outside"),
+        ({"stop_ids": frozenset(range(97)), "min_tokens": 1}, "leaves none to choose"),
         ({"top_logprobs": 98}, "top_logprobs is 98; at most 97"),
         ({"logprob_ids": (97,)}, r"token id 97 is outside the vocabulary \[0, 97\)"),
         ({"logprob_ids": (-1,)}, "token id -1 is outside"),

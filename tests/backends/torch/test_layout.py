@@ -4,13 +4,13 @@ from functools import cache
 from typing import Any
 
 import pytest
-import torch
-from torch import Tensor, nn
+from torch import nn
 from transformers import PreTrainedModel
 
-from sonde.backends.torch.layout import find_layers, find_layout, first_tensor, received_tensor
+from sonde.backends.torch.layout import find_layers, find_layout
 from sonde.backends.torch.path import Path, choose_path
 from sonde.errors import EngineError
+from sonde.schema import HEAD_HOOKS
 from tests.architectures import ARCHITECTURES, Architecture
 from tests.backends.torch.tiny import prompt
 
@@ -25,7 +25,8 @@ def path_of(name: str) -> Path:
 def test_every_architecture_offers_the_hooks_it_has(name: str) -> None:
     architecture, path = ARCHITECTURES[name], path_of(name)
 
-    assert path.layout.hooks == architecture.hooks
+    heads = HEAD_HOOKS if architecture.path == "packed" else ()
+    assert path.layout.hooks == (*architecture.hooks, *heads)
     assert path.name == architecture.path
 
 
@@ -38,22 +39,22 @@ def test_the_modules_are_those_that_their_names_say(name: str) -> None:
     for site in layout.sites:
         names = {id(module): n for n, module in site.layer.named_children()}
         if "mlp_in" in layout.hooks:
-            assert names[id(site.mlp)] in architecture.parts.mlp
+            assert names[id(site.tap("mlp_in").module)] in architecture.parts.mlp
 
 
 def test_an_mlp_reading_the_residual_itself_carries_both_hooks() -> None:
     site = choose_path(ARCHITECTURES["olmo2"].build()).layout.sites[0]
 
-    assert site.post_attn is site.mlp
-    assert type(site.mlp_out).__name__ == "Olmo2RMSNorm"
+    assert site.tap("post_attn").module is site.tap("mlp_in").module
+    assert type(site.tap("mlp_out").module).__name__ == "Olmo2RMSNorm"
 
 
 def test_one_dropout_for_both_branches_is_not_mistaken_for_the_mlps() -> None:
     """In Phi the same module ends the attention and the MLP branch."""
     layout = choose_path(Architecture("phi", "PhiConfig").build()).layout
 
-    assert layout.hooks == ("pre_attn", "post_block", "mlp_in", "mlp_out")
-    assert [type(site.mlp_out).__name__ for site in layout.sites] == ["PhiMLP"] * 3
+    assert layout.hooks == ("pre_attn", "post_block", "mlp_in", "mlp_out", *HEAD_HOOKS)
+    assert [type(site.tap("mlp_out").module).__name__ for site in layout.sites] == ["PhiMLP"] * 3
 
 
 def test_a_branch_that_is_scaled_before_it_is_added_is_not_a_hook() -> None:
@@ -111,17 +112,3 @@ def test_no_hooks_are_left_behind() -> None:
     choose_path(model)
 
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
-
-
-def test_tensors_are_found_however_modules_pass_them() -> None:
-    tensor = torch.ones(1)
-    found: list[Tensor | None] = [
-        first_tensor(tensor),
-        first_tensor((tensor, None)),
-        received_tensor((tensor,), {}),
-        received_tensor((), {"hidden_states": tensor}),
-    ]
-
-    assert all(each is tensor for each in found)
-    assert first_tensor((None, tensor)) is None
-    assert received_tensor((), {}) is None

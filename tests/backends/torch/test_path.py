@@ -5,9 +5,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from sonde.backends.torch import attention, packed, whole
+from sonde.backends.torch import whole
+from sonde.backends.torch.packed import attention
+from sonde.backends.torch.packed import passage as packed
+from sonde.backends.torch.packed.plan import QueryBlock
 from sonde.backends.torch.path import choose_path
-from sonde.backends.torch.plan import QueryBlock
+from sonde.backends.torch.reading import own_attention
 from sonde.errors import EngineError
 from tests.architectures import ARCHITECTURES, Architecture
 from tests.backends.torch.tiny import (
@@ -27,6 +30,7 @@ def test_plain_attention_takes_the_packed_path() -> None:
     path = choose_path(ARCHITECTURES["llama"].build())
 
     assert (path.name, path.reason, path.exact) == ("packed", None, True)
+    assert path.exact_reason is None
     assert path.token_layers_per_second > 0
 
 
@@ -74,6 +78,20 @@ def test_the_models_own_attention_is_put_back_when_it_is_used(
     assert model.config._attn_implementation == "eager"
 
 
+def test_scores_with_a_soft_cap_keep_it_where_transformers_would_leave_it_out() -> None:
+    """As every Gemma 2 is when it is read from a directory."""
+    model, tokens = ARCHITECTURES["gemma2"].build(), torch.tensor([prompt(9, 1)])
+    expected = model(input_ids=tokens).logits
+    model.set_attn_implementation("sdpa")
+    assert (model(input_ids=tokens).logits - expected).abs().max() > 1e-4  # sdpa has left it out
+
+    path = choose_path(model)
+
+    assert (path.name, path.reason) == ("packed", None)
+    with own_attention(model):
+        assert torch.equal(model(input_ids=tokens).logits, expected)
+
+
 def test_cells_that_do_not_end_in_the_unpatched_run_are_not_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -103,6 +121,8 @@ def test_bits_that_depend_on_the_batch_are_admitted_and_said(
 
     assert path.name == "packed"
     assert not path.exact
+    assert path.exact_reason is not None
+    assert "float32 products depend on the rows beside them on this CPU" in path.exact_reason
 
 
 def test_an_architecture_whose_layers_hold_something_else_is_refused() -> None:

@@ -4,11 +4,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from sonde.backends.base import FromVector, Patch, Row
+from sonde.backends.base import FromVector, Row, logprobs_of, write_at
 from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.torch.reading import Reader, Splice
 from sonde.errors import LayerOutOfRange, UnknownHook
-from sonde.schema import HOOKS, Hook
+from sonde.schema import LAYER_HOOKS, Hook
+from tests.architectures import ARCHITECTURES
 from tests.backends.torch.tiny import backend_of, prepared, prompt, scores, vector
 from tests.tiny_model import tiny_llama
 
@@ -26,7 +27,7 @@ def reader(backend: TorchBackend) -> Reader:
     return backend.reader
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("hook", LAYER_HOOKS)
 def test_activations_are_those_of_the_packed_path(
     backend: TorchBackend, reader: Reader, hook: Hook
 ) -> None:
@@ -55,7 +56,7 @@ def test_cross_entropy_is_minus_the_log_probability_of_the_next_token(
     assert loss.shape == (3, 11)
     for row, tokens in enumerate(PROMPTS):
         for n in (1, 5, 11):
-            expected = backend.baselines([tokens[:n]], [tokens[n]], ())[0][0]
+            expected = backend.baselines([(tokens[:n], logprobs_of([tokens[n]]))], ())[0][0]
             assert float(loss[row, n - 1]) == pytest.approx(-expected, abs=1e-4)
 
 
@@ -64,8 +65,8 @@ def test_cross_entropy_is_minus_the_log_probability_of_the_next_token(
     [
         (name, hook)
         for name in ("llama", "neox_parallel", "gemma2")
-        for hook in HOOKS
-        if (name, hook) != ("neox_parallel", "post_attn")  # it has none
+        for hook in LAYER_HOOKS
+        if hook in ARCHITECTURES[name].hooks
     ],
 )
 def test_a_splice_is_a_patch(name: str, hook: Hook) -> None:
@@ -79,7 +80,7 @@ def test_a_splice_is_a_patch(name: str, hook: Hook) -> None:
         return out
 
     spliced = backend.reader.cross_entropy(IDS[:1], Splice(hook, 0, write))
-    row = Row((Patch(hook, 0, 4, FromVector(values)),))
+    row = Row((write_at(hook, 0, 4, FromVector(values)),))
     expected = scores(backend, tokens, [row], [PROMPTS[0][-1]])[0, 0]
     assert float(spliced[0, -1]) == pytest.approx(-expected, abs=2e-3)
     assert float(spliced[0, -1]) != pytest.approx(
@@ -101,11 +102,11 @@ def test_layers_whose_output_is_known_are_not_run_again(reader: Reader) -> None:
 
 
 def test_reading_leaves_the_backend_as_it_was(backend: TorchBackend, reader: Reader) -> None:
-    before = backend.baselines(PROMPTS[:1], [7], ())
+    before = backend.baselines([(PROMPTS[0], logprobs_of([7]))], ())
     reader.activations(IDS, "mlp_out", [1])
     reader.cross_entropy(IDS, Splice("post_block", 0, torch.zeros_like))
     backend.forget()
-    assert backend.baselines(PROMPTS[:1], [7], ()) == before
+    assert backend.baselines([(PROMPTS[0], logprobs_of([7]))], ()) == before
 
 
 def test_a_hook_or_layer_that_is_not_there_is_refused(reader: Reader) -> None:

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from sonde.backends.torch.packed.trace import Stepping, Trace, record
 from sonde.backends.torch.path import choose_path
 from sonde.backends.torch.shell import Calls
-from sonde.backends.torch.trace import Stepping, Trace, record
 from tests.architectures import ARCHITECTURES
 from tests.backends.torch.tiny import prompt
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from sonde import HOOKS, PAIRS, Model
-from sonde.backends.base import FromRun, GenerateRequest, Patch, Row
+from sonde import PAIRS, Model
+from sonde.backends.base import FromRun, GenerateRequest, Row, write_at
 from sonde.backends.torch.backend import TorchBackend
-from sonde.backends.torch.memory import peak_bytes
-from sonde.prompts import PromptPair, align
+from sonde.backends.torch.packed.memory import peak_bytes
+from sonde.prompts import DemoPair, align
 from sonde.results import Sweep
-from sonde.schema import Hook
+from sonde.schema import LAYER_HOOKS, Hook
 from tests.architectures import Parts
 from tests.backends.torch.reference import Edit, Reference
 from tests.backends.torch.tiny import at_most, baseline, captured, from_run, scores, sites
@@ -39,9 +39,10 @@ def backend(smollm2: Model) -> Iterator[TorchBackend]:
     """The backend itself, given back as it was."""
     made = smollm2.backend
     assert isinstance(made, TorchBackend)
-    path, budget = made._path, made._budget
+    scorer = made._scorer
+    path, budget = scorer._path, scorer._budget
     yield made
-    made._path, made._budget = path, budget
+    scorer._path, scorer._budget = path, budget
     for run in made.manifests():
         made.drop(run)
 
@@ -51,14 +52,14 @@ def prompts(backend: TorchBackend) -> tuple[list[int], list[int]]:
     return backend.tokenize(pair.clean), backend.tokenize(pair.corrupt)
 
 
-def swept(model: Model, pair: PromptPair, **options: Any) -> Sweep:
+def swept(model: Model, pair: DemoPair, **options: Any) -> Sweep:
     return model.sweep(
-        clean=pair.clean, corrupt=pair.corrupt, answer=pair.answer, hooks=HOOKS, **options
+        clean=pair.clean, corrupt=pair.corrupt, answer=pair.answer, hooks=LAYER_HOOKS, **options
     )
 
 
 def hooked(
-    reference: Reference, model: Model, pair: PromptPair, result: Sweep, first: int, **pairing: Any
+    reference: Reference, model: Model, pair: DemoPair, result: Sweep, first: int, **pairing: Any
 ) -> dict[Hook, np.ndarray]:
     """The same grids from position `first` on, one ordinary forward pass a cell."""
     tokenize = model.backend.tokenize
@@ -67,7 +68,7 @@ def hooked(
     sources = align(clean, corrupt, **pairing).sources
     columns = [p for p in result.positions if p >= first]
     grids: dict[Hook, np.ndarray] = {}
-    for hook in HOOKS:
+    for hook in LAYER_HOOKS:
         values = reference.activations(clean, hook)
         cells = [
             [Edit(hook, layer, p, values[layer, list(sources[p])].mean(0))]
@@ -87,7 +88,7 @@ def test_a_full_grid_at_all_hooks_equals_an_ordinary_hooked_forward_pass(
 
     expected = hooked(reference, smollm2, pair, result, 0)
 
-    assert len(expected) == 5
+    assert len(expected) == len(LAYER_HOOKS)
     for hook, grid in expected.items():
         assert grid.shape == (30, 9)
         np.testing.assert_allclose(result.grids[hook], grid, rtol=0, atol=MAX_ERROR)
@@ -108,7 +109,7 @@ def test_prompts_of_unequal_length_do_too(smollm2: Model, reference: Reference) 
         np.testing.assert_allclose(
             result.grids[hook][:, -grid.shape[1] :], grid, rtol=0, atol=MAX_ERROR
         )
-        assert (result.grids[hook][:, : -grid.shape[1]] == result.summary.corrupt).all()
+        assert (result.grids[hook][:, : -grid.shape[1]] == result.corrupt).all()
 
 
 def test_one_hook_swept_alone_has_the_bits_it_has_among_five(smollm2: Model) -> None:
@@ -123,12 +124,12 @@ def test_one_hook_swept_alone_has_the_bits_it_has_among_five(smollm2: Model) -> 
 
 
 def test_the_noise_floor_is_zero_and_every_control_holds_to_the_bit(smollm2: Model) -> None:
-    summary = swept(smollm2, PAIRS["eiffel"]).summary
+    result = swept(smollm2, PAIRS["eiffel"])
 
     assert smollm2.describe().exact
-    assert summary.noise_floor == 0.0
-    assert len(summary.controls) == 10
-    assert all(control.difference == 0.0 for control in summary.controls)
+    assert result.noise_floor == 0.0
+    assert len(result.controls) == 2 * len(LAYER_HOOKS)
+    assert all(control.difference == 0.0 for control in result.controls)
 
 
 def test_the_model_knows_where_the_tower_stands(smollm2: Model) -> None:
@@ -158,7 +159,7 @@ def test_patching_every_position_reproduces_the_clean_run(backend: TorchBackend)
     clean, corrupt = prompts(backend)
     run = captured(backend, "clean", clean)
     rows = [
-        Row(tuple(Patch("pre_attn", layer, p, FromRun(run, (p,))) for p in range(len(clean))))
+        Row(tuple(write_at("pre_attn", layer, p, FromRun(run, (p,))) for p in range(len(clean))))
         for layer in (0, 1, 14, 29)
     ]
 
@@ -167,7 +168,7 @@ def test_patching_every_position_reproduces_the_clean_run(backend: TorchBackend)
     assert (found == baseline(backend, clean, [1, 2])).all()
 
 
-def test_cells_have_the_same_bits_in_any_company(backend: TorchBackend) -> None:
+def test_cells_have_the_same_bits_however_batched(backend: TorchBackend) -> None:
     clean, corrupt = prompts(backend)
     run = captured(backend, "clean", clean)
     rows = from_run(run, [site for site in sites(backend, 9) if site[1] >= 20])
@@ -184,6 +185,7 @@ def test_cells_have_the_same_bits_in_any_company(backend: TorchBackend) -> None:
 def test_a_quarter_of_the_budget_is_honoured_with_the_same_bits(
     backend: TorchBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    backend.forget()  # what other tests have run is kept, and counts
     clean, corrupt = prompts(backend)
     rows = from_run(captured(backend, "clean", clean), sites(backend, 9)[: 2 * 270 : 2])
     found: list[np.ndarray] = []
@@ -193,11 +195,11 @@ def test_a_quarter_of_the_budget_is_honoured_with_the_same_bits(
         found.append(scores(backend, corrupt, rows, [1, 2]))
 
     run()
-    held = backend._held()
+    held = backend._scorer._held()
     most = peak_bytes(run, torch.device("cpu")) + held
     for share in (2, 4):
-        backend._budget = most // share
-        assert peak_bytes(run, torch.device("cpu")) + held <= 1.1 * backend._budget
+        backend._scorer._budget = most // share
+        assert peak_bytes(run, torch.device("cpu")) + held <= 1.1 * backend._scorer._budget
 
     assert all((each == found[0]).all() for each in found)
 

@@ -1,15 +1,20 @@
 """Models that are not all plain attention take whole sequences, say so, and are as exact."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
-from sonde.backends.base import FromRun, GenerateRequest, Patch, Row
+from sonde.backends.base import FromRun, GenerateRequest, Row, write_at
 from sonde.backends.torch import whole
-from sonde.backends.torch.backend import UNLIMITED
-from sonde.errors import HookNeverFired
+from sonde.backends.torch.loading.description import UNLIMITED
+from sonde.engine.tables import sweep_table
+from sonde.errors import HookNeverFired, UnknownHook
+from sonde.schema import HEAD_HOOKS
+from sonde.schema.table import SweepRequest
 from tests.architectures import ARCHITECTURES, WHOLE, WIDTH, Architecture, Parts
 from tests.backends.torch.reference import Edit, Reference
 from tests.backends.torch.tiny import (
@@ -85,7 +90,7 @@ def test_patching_every_position_of_a_layer_reproduces_the_clean_run(name: str) 
     clean, corrupt = pair_of_prompts(9)
     run = captured(backend, "clean", clean)
     rows = [
-        Row(tuple(Patch("pre_attn", layer, p, FromRun(run, (p,))) for p in range(9)))
+        Row(tuple(write_at("pre_attn", layer, p, FromRun(run, (p,))) for p in range(9)))
         for layer in range(backend.describe().n_layers)
     ]
 
@@ -138,7 +143,7 @@ def test_greedy_completion_is_the_models_own() -> None:
 def test_a_patch_at_a_generated_position_acts_from_there_on() -> None:
     backend, reference = prepared("lfm2")
     tokens, values = prompt(9, 1), vector(WIDTH)
-    patch = from_vector(values, [("post_block", 0, 10)])[0].patches
+    patch = from_vector(values, [("post_block", 0, 10)])[0].writes
 
     made = list(backend.generate(GenerateRequest(tuple(tokens), 4, patch, logprob_ids=IDS)))
 
@@ -148,6 +153,25 @@ def test_a_patch_at_a_generated_position_acts_from_there_on() -> None:
         edits = [edit] if 9 + step > 10 else []
         expected = reference.logprobs(realised[: 9 + step], [edits], IDS)[0].tolist()
         assert [each.logprobs[i] for i in IDS] == pytest.approx(expected, abs=1e-4)
+
+
+@each_architecture
+def test_hooks_of_heads_are_refused_by_name_with_the_reason_why(name: str) -> None:
+    """Layers without plain attention have no heads that all of them share."""
+    backend, _ = prepared(name)
+    model = backend.describe()
+    assert model.heads is None
+    for hook in HEAD_HOOKS:
+        asked = SweepRequest(corrupt=[5, 6], answer=[7], hooks=[hook], source="zero")
+        calls: list[Callable[[], object]] = [
+            partial(list, sweep_table(backend, asked)),
+            partial(backend.capture, "clean", prompt(9, 1), [hook], [0], [0]),
+        ]
+        for refused in calls:
+            with pytest.raises(UnknownHook, match=f"'{hook}' is not injectable") as caught:
+                refused()
+            assert str(model.path_reason) in str(caught.value)
+            assert str(sorted(model.hooks)) in str(caught.value)
 
 
 def test_a_recurrent_model_has_no_longest_prompt() -> None:

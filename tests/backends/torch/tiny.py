@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
-from sonde.backends.base import FromRun, FromVector, Patch, Row, Vector
+from sonde.backends.base import FromRun, FromVector, Row, Vector, Work, logprobs_of, write_at
 from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.torch.loading.fingerprint import fingerprint
 from sonde.backends.torch.loading.loaded import Loaded
-from sonde.backends.torch.rows import RowShape
+from sonde.backends.torch.packed.rows import RowShape
 from sonde.schema import Hook
 from tests.architectures import ARCHITECTURES, VOCABULARY
 from tests.backends.torch.reference import Reference
@@ -46,7 +46,7 @@ def prepared(name: str = "llama") -> tuple[TorchBackend, Reference]:
 
 def at_most(backend: TorchBackend, rows: int) -> None:
     """From now on, run chunks of so many rows."""
-    backend._path = replace(backend._path, shape=RowShape(16, rows))
+    backend._scorer._path = replace(backend._path, shape=RowShape(16, rows))
 
 
 def prompt(n: int, seed: int) -> list[int]:
@@ -66,6 +66,11 @@ def vector(width: int, seed: int = 0) -> Vector:
     return np.random.default_rng(seed).normal(size=width).astype(np.float32)
 
 
+def asked(tokens: Sequence[int], rows: Sequence[Row], ids: Sequence[int] = IDS) -> Work:
+    """Rows of a prompt, and the log-probabilities that are read of each."""
+    return Work(tokens, rows, logprobs_of(ids))
+
+
 def scores(
     backend: TorchBackend,
     tokens: Sequence[int],
@@ -75,8 +80,8 @@ def scores(
     """Log-probabilities of all rows, in the order asked for; each must come exactly once."""
     out = np.full((len(rows), len(ids)), np.nan)
     seen: list[int] = []
-    for part in backend.score(tokens, rows, ids):
-        out[list(part.rows)] = part.logprobs
+    for part in backend.score([asked(tokens, rows, ids)]):
+        out[list(part.rows)] = part.values
         seen += part.rows
     assert sorted(seen) == list(range(len(rows)))
     return out
@@ -93,7 +98,7 @@ def sites(backend: TorchBackend, n_tokens: int) -> list[tuple[Hook, int, int]]:
     model = backend.describe()
     return [
         (hook, layer, position)
-        for hook in model.hooks
+        for hook in model.layer_hooks
         for layer in range(model.n_layers)
         for position in range(n_tokens)
     ]
@@ -102,7 +107,7 @@ def sites(backend: TorchBackend, n_tokens: int) -> list[tuple[Hook, int, int]]:
 def captured(backend: TorchBackend, run: str, tokens: Sequence[int]) -> str:
     """Capture everything a prompt has."""
     model = backend.describe()
-    backend.capture(run, tokens, model.hooks, range(model.n_layers), range(len(tokens)))
+    backend.capture(run, tokens, model.layer_hooks, range(model.n_layers), range(len(tokens)))
     return run
 
 
@@ -111,11 +116,11 @@ def from_run(
 ) -> list[Row]:
     """One row per site, each taking that site's activation of a run."""
     return [
-        Row((Patch(h, layer, p, FromRun(run, (p,)), alpha=alpha),), computed=computed)
+        Row((write_at(h, layer, p, FromRun(run, (p,)), alpha=alpha),), computed=computed)
         for h, layer, p in where
     ]
 
 
 def from_vector(values: Vector, where: Iterable[tuple[Hook, int, int]]) -> list[Row]:
     """One row per site, each taking the same vector."""
-    return [Row((Patch(h, layer, p, FromVector(values)),)) for h, layer, p in where]
+    return [Row((write_at(h, layer, p, FromVector(values)),)) for h, layer, p in where]

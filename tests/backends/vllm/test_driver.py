@@ -10,10 +10,10 @@ pytest.importorskip("vllm")
 pytestmark = pytest.mark.vllm
 
 from sonde.backends.vllm.driver import Driver  # noqa: E402
-from sonde.backends.vllm.spec import ARGUMENT, PatchSpec, RequestSpec  # noqa: E402
+from sonde.backends.vllm.spec import ARGUMENT, RequestSpec, WriteSpec  # noqa: E402
 from sonde.errors import EngineError, EngineLost  # noqa: E402
 
-PATCHED = RequestSpec("a", (PatchSpec("mlp_in", 0, 0, None, (), b"", 1.0, None),))
+PATCHED = RequestSpec("a", (WriteSpec("mlp_in", 0, (0,), ()),))
 
 
 class Engine:

@@ -5,16 +5,15 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
-from sonde.backends.base import FromRun, FromVector, Patch
 from sonde.backends.vllm.collective import Outcome
-from sonde.backends.vllm.flight import Asked, Flight, check_outcome
-from sonde.backends.vllm.spec import PatchSpec, RequestSpec
+from sonde.backends.vllm.flight import Flight, RequestInFlight, check_outcome
+from sonde.backends.vllm.spec import RequestSpec, Stored, TermSpec, WriteSpec
 from sonde.errors import HookNeverFired, SourceRunDropped
 
-VECTOR = FromVector(np.ones(2, dtype=np.float32))
+STORED = TermSpec(Stored("run@1", "mlp_in", 0, (0, 0)))
+WRITE = WriteSpec("mlp_in", 0, (1, 0), (STORED,))
 
 
 class Engine:
@@ -48,12 +47,14 @@ class Engine:
         for uid in uids:
             spec = self.specs[uid]
             assert spec is not None
-            written = list(range(len(spec.patches)))
-            reports[uid] = {"written": written, "captured": 0, "missing": []}
+            written = list(range(len(spec.spots())))
+            reports[uid] = {
+                "written": written, "elsewhere": [], "captured": 0, "missing": []
+            }  # fmt: skip
         return [{"stage": 0, "share": 0, "requests": reports}]
 
 
-def starts(flight: Flight, n: int, **more: Any) -> list[Callable[[], Asked]]:
+def starts(flight: Flight, n: int, **more: Any) -> list[Callable[[], RequestInFlight]]:
     return [partial(flight.start, [1, 2], None, tag=i, **more) for i in range(n)]
 
 
@@ -64,8 +65,7 @@ def flight() -> tuple[Flight, Engine]:
 
 def test_every_request_comes_back_once_and_no_more_are_in_flight_than_may() -> None:
     made, engine = flight()
-    patch = Patch("mlp_in", 0, 1, VECTOR)
-    parts = list(made.each(starts(made, 7, patches=[patch]), 3))
+    parts = list(made.each(starts(made, 7, writes=[WRITE]), 3))
     assert sorted(answer.asked.tag for part in parts for answer in part) == list(range(7))
     assert engine.most == 3
     assert engine.aborted == []
@@ -80,14 +80,11 @@ def test_closing_stops_what_is_in_flight_and_starts_no_more() -> None:
     assert len(engine.aborted) == 3
 
 
-def test_a_run_is_named_to_the_ranks_by_its_key() -> None:
+def test_a_request_carries_its_writes_and_the_names_of_their_runs() -> None:
     made, engine = flight()
-    patch = Patch("mlp_in", 0, 1, FromRun("clean", (1,)))
-    asked = made.start([1], None, patches=[patch], keys={"clean": "clean@3"})
-    spec = engine.specs[asked.uid]
-    assert spec is not None
-    assert spec.patches[0].key == "clean@3"
-    assert asked.runs == {"clean@3": "clean"}
+    asked = made.start([1], None, writes=[WRITE], runs={"run@1": "run"}, tag="mine")
+    assert engine.specs[asked.uid] == RequestSpec(asked.uid, (WRITE,))
+    assert (asked.runs, asked.tag) == ({"run@1": "run"}, "mine")
 
 
 def test_a_plain_request_carries_no_spec_so_that_compiled_graphs_serve_it() -> None:
@@ -96,16 +93,17 @@ def test_a_plain_request_carries_no_spec_so_that_compiled_graphs_serve_it() -> N
     assert engine.specs[made.start([1], None).uid] is not None
 
 
-def asked(*positions: int) -> Asked:
-    made = [PatchSpec("mlp_in", 0, p, "run@1", (0,), None, 1.0, None) for p in positions]
-    return Asked("u", RequestSpec("u", tuple(made)), {"run@1": "run"})
+def asked(*positions: int) -> RequestInFlight:
+    """One write at all of them."""
+    made = WriteSpec("mlp_in", 0, positions, (STORED,))
+    return RequestInFlight("u", RequestSpec("u", (made,)), {"run@1": "run"})
 
 
 def outcome(*written: int, missing: tuple[str, ...] = ()) -> Outcome:
     return Outcome(frozenset(written), 0, missing)
 
 
-def test_a_patch_that_was_not_written_is_an_error_that_names_it() -> None:
+def test_a_position_that_was_not_written_is_an_error_that_names_it() -> None:
     check_outcome(asked(3, 5), outcome(0, 1), 0)
     with pytest.raises(HookNeverFired, match="1 of 2 patches.*mlp_in, layer 0, position 5"):
         check_outcome(asked(3, 5), outcome(0), 0)
@@ -121,6 +119,6 @@ def test_a_source_that_a_rank_did_not_have_was_dropped() -> None:
 
 
 def test_patched_positions_out_of_the_cache_are_an_error() -> None:
-    check_outcome(asked(32), outcome(0), 32)
+    check_outcome(asked(40, 32), outcome(0, 1), 32)
     with pytest.raises(HookNeverFired, match="position 32 is patched.*64"):
-        check_outcome(asked(32), outcome(0), 64)
+        check_outcome(asked(40, 32), outcome(0, 1), 64)

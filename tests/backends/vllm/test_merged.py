@@ -1,5 +1,6 @@
 """Any name becomes a whole checkpoint; an adapter is merged into its base, once."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from peft import LoraConfig, get_peft_model
 
 from sonde.backends.torch.loading.checkpoint import load_directory
 from sonde.backends.torch.loading.load import load_model
+from sonde.backends.torch.loading.tokenizer import load_tokenizer
 from sonde.backends.vllm.merged import whole_checkpoint
 from sonde.errors import BadRequest, UnknownModel
 from tests.tiny_model import save_tiny_model, tiny_llama
@@ -56,3 +58,20 @@ def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
     (tmp_path / "pickled" / "pytorch_model.bin").write_bytes(b"")
     with pytest.raises(BadRequest, match="pickle"):
         whole_checkpoint(str(tmp_path / "pickled"), lambda _line: None)
+
+
+def test_a_merged_adapter_keeps_the_tokens_that_its_tokenizer_gives(tmp_path: Path) -> None:
+    base = save_tiny_model(tmp_path / "base")
+    adapter = adapter_over(base, tmp_path / "adapter")
+    plain = whole_checkpoint(str(adapter), lambda _line: None)
+    file = base / "tokenizer_config.json"
+    asked = {"add_bos_token": True, "tokenizer_class": "LlamaTokenizer"}
+    file.write_text(json.dumps(json.loads(file.read_text()) | asked))
+
+    merged = whole_checkpoint(str(adapter), lambda _line: None)
+
+    assert merged != plain  # one that was merged with other tokens is not taken for it
+    expected = load_model(str(adapter), device="cpu").tokenizer("The Eiffel").input_ids
+    assert load_tokenizer(merged)("The Eiffel").input_ids == expected
+    assert expected[0] == 0
+    assert load_tokenizer(plain)("The Eiffel").input_ids == expected[1:]

@@ -10,10 +10,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from sonde.backends.base import FromVector, Patch, Row
+from sonde.backends.base import FromVector, Row, write_at
 from sonde.backends.vllm.backend import VllmBackend
 from sonde.backends.vllm.flight import Answer
 from sonde.errors import HookNeverFired
+from tests.backends.vllm.asking import work
 from tests.backends.vllm.tiny import on_vllm, save
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
@@ -34,12 +35,12 @@ def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmBackend]:
 
 def patched(seed: int) -> Row:
     values = np.random.default_rng(seed).normal(size=64).astype(np.float32)
-    return Row((Patch("pre_attn", 0, 40, FromVector(values)),))
+    return Row((write_at("pre_attn", 0, 40, FromVector(values)),))
 
 
 def answered(backend: VllmBackend, row: Row, prompt: Sequence[int] = PROMPT) -> Answer:
-    start = backend._starting(prompt, row, IDS, dict, 0)
-    return next(iter(backend._flight.each([start], 1)))[0]
+    starts = backend._starts([work(prompt, [row], IDS)])
+    return next(iter(backend._flight.each(starts, 1)))[0]
 
 
 def values(answer: Answer) -> list[float]:

@@ -10,7 +10,7 @@ pytest.importorskip("vllm")
 pytestmark = pytest.mark.vllm
 
 from sonde.backends.vllm.scheduler import keep_apart  # noqa: E402
-from sonde.backends.vllm.spec import ARGUMENT, PatchSpec, RequestSpec  # noqa: E402
+from sonde.backends.vllm.spec import ARGUMENT, RequestSpec, WriteSpec  # noqa: E402
 
 BLOCK = 4
 
@@ -46,7 +46,7 @@ def named(request: Request) -> list[bytes]:
 
 
 def patched(uid: str, position: int) -> RequestSpec:
-    return RequestSpec(uid, (PatchSpec("mlp_in", 0, position, None, (), b"", 1.0, None),))
+    return RequestSpec(uid, (WriteSpec("mlp_in", 0, (position + 9, position), ()),))
 
 
 TOKENS = list(range(16))

@@ -6,14 +6,14 @@ import pytest
 
 from sonde.backends.base import Backend
 from sonde.backends.vllm.backend import VllmBackend
-from tests.backends.suite import BackendIdentities
+from tests.backends.completing import CompletionIdentities
 from tests.backends.vllm.engines import beside, saved, started
 from tests.tiny_model import tiny_llama, tiny_tokenizer
 
 pytestmark = pytest.mark.vllm
 
 
-class OnOneEngine(BackendIdentities):
+class OnOneEngine(CompletionIdentities):
     """All identities on one engine; each test has a store of its own."""
 
     dtype = "float32"

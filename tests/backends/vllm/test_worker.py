@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from sonde.backends.vllm.captured import RankRuns
+from sonde.backends.vllm.heads import Shard
 from sonde.backends.vllm.requests import Requests, Span
 from sonde.backends.vllm.spec import ARGUMENT, CaptureSpec, RequestSpec
 from sonde.backends.vllm.taps import Step
 from sonde.backends.vllm.worker import Rank, SondeWorker
+from sonde.schema import Hook
 
 CAPTURE = RequestSpec("u", (), CaptureSpec("run@1", ("mlp_in",), (0,), (0, 1)))
 
@@ -18,7 +20,7 @@ CAPTURE = RequestSpec("u", (), CaptureSpec("run@1", ("mlp_in",), (0,), (0, 1)))
 @pytest.fixture
 def worker() -> SondeWorker:
     runs = RankRuns()
-    requests = Requests(runs, [0], 2, torch.float32, torch.device("cpu"))
+    requests = Requests(runs, [0], Shard(2), torch.float32, torch.device("cpu"))
     made = SondeWorker()
     made.sonde_rank = Rank(requests, runs, Step(), eager_on_demand=False, runner="V1")
     return made
@@ -69,10 +71,13 @@ def test_source_runs_answer_to_the_contracts_names(worker: SondeWorker) -> None:
     run.keep(("mlp_in", 0), [0, 1], torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     assert worker.get_patch_source_manifests()["run@1"]["layers"] == [0]
     assert worker.lease_patch_source_runs(["run@1", "other"]) == ["run@1"]
-    rows = worker.sonde_read("run@1", "mlp_in", 0, [1])
+    sites: list[tuple[Hook, int, list[int], int | None]] = [
+        ("mlp_in", 0, [1], None), ("mlp_in", 5, [1], None)
+    ]  # fmt: skip
+    rows, elsewhere = worker.sonde_read("run@1", sites)
     assert rows is not None
     assert torch.frombuffer(bytearray(rows), dtype=torch.float32).tolist() == [3.0, 4.0]
-    assert worker.sonde_read("run@1", "mlp_in", 5, [1]) is None
+    assert elsewhere is None
     assert worker.drop_patch_source_run("run@1")
     assert not worker.drop_patch_source_run("run@1")
-    assert worker.sonde_read("run@1", "mlp_in", 0, [1]) is None
+    assert worker.sonde_read("run@1", sites) == [None, None]

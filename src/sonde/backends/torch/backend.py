@@ -1,58 +1,62 @@
 """The backend protocol over a Hugging Face model in this process."""
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
+from typing import get_args
 
 import torch
+from transformers import PreTrainedModel
 
 from sonde.backends.base import (
     Cost,
-    FromRun,
     GeneratedToken,
     GenerateRequest,
-    Patch,
-    Row,
+    Mixture,
+    Quantity,
+    Readout,
     Scores,
+    Site,
+    Slope,
+    Vector,
+    Work,
+    Write,
 )
-from sonde.backends.torch import scoring
-from sonde.backends.torch.cells import CellPlan, Sources, place, plan_cell
-from sonde.backends.torch.check import (
+from sonde.backends.check import (
     check_apart,
-    check_ids,
-    check_patches,
-    check_rows,
+    check_completion_writes,
     check_sampling,
+    check_side_by_side,
     check_sites,
     check_tokens,
+    check_writes,
 )
+from sonde.backends.check_heads import check_head
+from sonde.backends.edit import Edit, Sampled
+from sonde.backends.spots import runs_in
+from sonde.backends.torch.cpu import instruction_sets
+from sonde.backends.torch.edges.scoring import Edges
 from sonde.backends.torch.generate import generate
+from sonde.backends.torch.gradient.linear import Linear
+from sonde.backends.torch.loading.checkpoint import refuse_non_finite
+from sonde.backends.torch.loading.description import described
 from sonde.backends.torch.loading.loaded import Loaded
-from sonde.backends.torch.memory import (
-    ChunkBytes,
+from sonde.backends.torch.loading.weights import WatchedWeights
+from sonde.backends.torch.mixing.mixtures import Mixtures
+from sonde.backends.torch.packed import scoring
+from sonde.backends.torch.packed.memory import (
     default_bytes,
-    largest_chunk,
-    measure,
-    peak_bytes,
-    rough_cell_bytes,
-    rough_row_bytes,
 )
+from sonde.backends.torch.packed.scorer import Scorer
+from sonde.backends.torch.packed.sources import CapturedRun, gather, keep
+from sonde.backends.torch.packed.traces import Traces
 from sonde.backends.torch.path import Path, choose_path
 from sonde.backends.torch.reading import Reader
-from sonde.backends.torch.sources import CapturedRun, gather, keep
-from sonde.backends.torch.text import TokenVerbs, end_ids
-from sonde.backends.torch.threads import one_thread_each
-from sonde.backends.torch.trace import INSIDE, Trace
-from sonde.errors import BadRequest, HookNeverFired
+from sonde.backends.torch.side_by_side import side_by_side
+from sonde.backends.torch.text import TokenVerbs
+from sonde.errors import BadRequest, HookNeverFired, WeightsChanged
 from sonde.prompts import prompt_digest
-from sonde.schema import Hook, ModelDescription, Site, SourceRun
+from sonde.schema import Hook, ModelDescription, SourceRun
 from sonde.store.source_runs import Contents, Handle, SourceRuns
-
-UNLIMITED = 1_000_000
-"""Tokens, for models that have no longest prompt, such as recurrent ones."""
-KEPT_TRACES = 2
-"""Unpatched runs kept for the next call: a sweep needs the clean and the corrupt prompt's."""
 
 
 class TorchBackend(TokenVerbs):
@@ -71,42 +75,65 @@ class TorchBackend(TokenVerbs):
         super().__init__(loaded.tokenizer)
         self._loaded = loaded
         self._model = loaded.model
+        if self._model.device.type == "cpu":  # a model may come from elsewhere than `load_model`
+            instruction_sets.make_safe(low=self._model.dtype != torch.float32)
         self._budget = memory_budget or default_bytes(self._model.device)
-        self._path: Path = choose_path(
-            loaded.model, compile_layers=compile_layers, fixed_rows=fixed_rows,
+        self._choose_path = partial(
+            choose_path, loaded.model, compile_layers=compile_layers, fixed_rows=fixed_rows,
             graph_bytes=self._budget // 4,
         )  # fmt: skip
+        self._weights = loaded.watched or WatchedWeights(loaded.model, loaded.fingerprint)
         self._runs: SourceRuns[CapturedRun] = SourceRuns(source_budget, setting="source_budget")
-        self._traces: dict[tuple[int, ...], Trace] = {}
-        self._graded: dict[tuple[tuple[int, ...], tuple[int, ...]], list[float]] = {}
-        """Unpatched prompt and ids -> log-probabilities, for the prompts in `_traces`."""
-        self._chunk_bytes: dict[int, ChunkBytes] = {}
-        self._rate = self._path.token_layers_per_second
+        self._traces = Traces(self._budget // 8)
+        self._scoring = 0
+        self._make()
+
+    def _make(self) -> None:
+        """Everything that is made of the weights as they are now."""
+        self._made_of = self._weights.notice()
+        weights = self._weights.fingerprint
+        self.forget()
+        self._path: Path = self._choose_path()
+        self._description = described(self._loaded, self._path, self.special_tokens, weights)
+        self._scorer = Scorer(
+            self._path, self._description, self._traces, self._budget, self._reader
+        )
+
+    def _current(self) -> Path:
+        """The path, made again when the weights are others than it was made of."""
+        if self._model.training:
+            raise BadRequest("the model is in training mode, where passes differ: call its eval()")
+        # While a GPU scores rows, reading samples would wait for all of it; its own end reads them.
+        if self._weights.notice(samples=not self._scoring or self._path.on_cpu) != self._made_of:
+            refuse_non_finite(self._model.named_parameters())
+            self._make()
+        self._path.attend()
+        return self._path
+
+    def _check_same(self, revision: int, *, samples: bool = True) -> None:
+        """Refuse to go on with weights that changed since `revision`."""
+        before = self._description.weights
+        if self._weights.notice(samples=samples) != revision:
+            raise WeightsChanged(before, self._weights.fingerprint)
 
     def describe(self) -> ModelDescription:
-        """What is loaded, and what it supports."""
-        return self._description
+        """What is loaded, and what it supports.
 
-    @cached_property
-    def _description(self) -> ModelDescription:
-        config = self._model.config.get_text_config()
-        return ModelDescription(
-            name=self._loaded.name,
-            architecture=type(self._model).__name__,
-            backend="torch",
-            n_layers=len(self._path.layout.sites),
-            width=config.hidden_size,
-            vocabulary=self._model.get_output_embeddings().weight.shape[0],
-            max_tokens=getattr(config, "max_position_embeddings", UNLIMITED),
-            hooks=list(self._path.layout.hooks),
-            end_ids=end_ids(self._loaded),
-            dtype=str(self._model.dtype).removeprefix("torch."),
-            device=str(self._model.device),
-            weights=self._loaded.fingerprint,
-            path=self._path.name,
-            path_reason=self._path.reason,
-            exact=self._path.exact,
-        )
+        Of its weights, writes that torch counts are seen at once, others at the next run: reading
+        them here could wait for what is running on the device.
+        """
+        self._weights.notice(samples=False)
+        known, weights = self._description, self._weights.fingerprint
+        return known if known.weights == weights else known.model_copy(update={"weights": weights})
+
+    def quantities(self) -> Sequence[Quantity]:
+        """What it can tell of a row: everything there is."""
+        return get_args(Quantity)
+
+    @property
+    def model(self) -> PreTrainedModel:
+        """The model itself. Writes to it are noticed; see `loading/weights`."""
+        return self._model
 
     @property
     def directory(self) -> str:
@@ -116,43 +143,28 @@ class TorchBackend(TokenVerbs):
     @property
     def reader(self) -> Reader:
         """Runs many prompts at once, unpatched: their activations and their cross-entropy."""
-        return Reader(self._path, self._loaded.tokenizer)
+        return Reader(self._current, self._loaded.tokenizer)
 
     def prepare(self, prompts: Sequence[Sequence[int]], hooks: Sequence[Hook]) -> None:
         """Run prompts side by side, so that the weights are read once for all of them."""
-        for tokens in prompts:
-            check_tokens(tokens, self.describe())
-        wanted = {tuple(tokens): self._traces.get(tuple(tokens)) for tokens in prompts}
-        missing = [t for t, trace in wanted.items() if trace is None or not _has(trace, hooks)]
-        if missing:
-            traces = self._path.record(missing, hooks)
-            self._traces.update(zip(missing, traces, strict=True))
-        for old in list(self._traces)[:-KEPT_TRACES]:
-            if old not in wanted:
-                del self._traces[old]
-        self._graded = {key: made for key, made in self._graded.items() if key[0] in self._traces}
+        self._current()
+        self._scorer.prepare(prompts, hooks)
 
     def forget(self) -> None:
         """Drop the unpatched runs kept for the next call."""
         self._traces.clear()
-        self._graded.clear()
 
     def baselines(
-        self, prompts: Sequence[Sequence[int]], token_ids: Sequence[int], hooks: Sequence[Hook]
+        self, asked: Sequence[tuple[Sequence[int], Readout]], hooks: Sequence[Hook]
     ) -> list[list[float]]:
-        """Log-probabilities of the ids after each unpatched prompt."""
-        self.prepare(prompts, hooks)
-        keys = [(tuple(tokens), tuple(token_ids)) for tokens in prompts]
-        if not all(key in self._graded for key in keys):
-            with torch.inference_mode():
-                last = torch.stack([self._traces[tokens].last() for tokens, _ in keys])
-                graded = self._path.head.logprobs(last, token_ids).double().tolist()
-            self._graded.update(zip(keys, graded, strict=True))
-        return [self._graded[key] for key in keys]
+        """The readout of each unpatched prompt."""
+        self._current()
+        return self._scorer.baselines(asked, hooks)
 
-    def _trace(self, tokens: Sequence[int], hooks: Iterable[Hook]) -> Trace:
-        self.prepare([tokens], list(hooks))
-        return self._traces[tuple(tokens)]
+    def cost(self, work: Iterable[Work]) -> Cost:
+        """What scoring would take, without doing it. Sources are not looked at."""
+        self._current()
+        return self._scorer.cost(map(self._edges().reckoned, work))
 
     def capture(
         self,
@@ -163,20 +175,31 @@ class TorchBackend(TokenVerbs):
         positions: Sequence[int],
     ) -> SourceRun:
         """Run the prompt once and keep its activations under `run`, replacing that run whole."""
-        description = self.describe()
+        description = self._description
         check_tokens(tokens, description)
         check_sites(hooks, layers, positions, description, len(tokens))
         if not (hooks and layers and positions):
             raise BadRequest("nothing to capture: name at least one hook, layer and position")
-        size = self._model.dtype.itemsize * description.width
-        self._runs.check(run, size * len(hooks) * len(layers) * len(positions))
-        held = keep(self._trace(tokens, hooks), hooks, layers, positions)
+        width = sum(description.hook_width(hook, len(tokens)) for hook in hooks)
+        self._runs.check(run, self._model.dtype.itemsize * width * len(layers) * len(positions))
+        self.prepare([tokens], hooks)
+        held = keep(self._traces[tuple(tokens)], hooks, layers, positions)
         contents = Contents(
             prompt_digest(tokens), len(tokens), tuple(hooks), tuple(layers), tuple(positions),
-            held.nbytes(), self._loaded.fingerprint,
+            held.nbytes(), self._description.weights,
         )  # fmt: skip
         self._runs.put(run, contents, held)
         return self._runs.manifests()[run]
+
+    def read(self, run: str, sites: Sequence[Site]) -> list[Vector]:
+        """Activations of a stored run, one array [positions, width] a site, in float32."""
+        self._current()
+        weights = self._description.weights
+        for site in sites:
+            if site.head is not None:
+                check_head(site.hook, site.head, self._description)
+        held = self._runs.read(self._runs.find(run, weights=weights), weights=weights)
+        return [held.read(run, site) for site in sites]
 
     def manifests(self) -> dict[str, SourceRun]:
         """The stored runs, by name."""
@@ -200,173 +223,87 @@ class TorchBackend(TokenVerbs):
             return self._runs.drop(run)
         return self._runs.give_up(Handle(run, generation))
 
-    def score(
-        self, tokens: Sequence[int], rows: Sequence[Row], token_ids: Sequence[int]
-    ) -> Iterator[Scores]:
-        """Log-probabilities of `token_ids` after the last token, one row per patch set."""
-        prompt, reader = self._begin(tokens, rows, token_ids)
-        room = max(0, self._budget - self._held()) // self._source_bytes()
-        cells = scoring.unsettled(prompt, rows, reader, min(max(room, 16), 4096))
-        idle = scoring.settled(rows, cells, self.baselines([tokens], token_ids, [])[0])
-        if idle is not None:
-            yield idle
-        if cells:
-            chunks = scoring.chunks(cells, len(tokens), self._fits(prompt))
-            yield from self._run_chunks(prompt, rows, chunks, reader)
+    def score(self, work: Iterable[Work]) -> Iterator[Scores]:
+        """The readout of every row of every prompt; rows of several share chunks."""
+        self._current()
+        revision = self._made_of
+        self._scoring += 1
+        try:
+            for scores in self._edges().score(work, self._scorer.score):
+                self._check_same(revision, samples=False)
+                yield scores
+        finally:
+            self._scoring -= 1
+        self._check_same(revision)
 
-    def _run_chunks(
-        self,
-        prompt: scoring.Prompt,
-        rows: Sequence[Row],
-        chunks: Iterable[list[CellPlan]],
-        reader: scoring.Runs,
-    ) -> Iterator[Scores]:
-        """Chunk by chunk. On a GPU the next is prepared while the last one runs."""
-        waiting: scoring.Pending | None = None
-        n_tokens = len(prompt.trace.tokens)
-        for chunk in chunks:
-            began = time.perf_counter()
-            for started in scoring.start_or_halve(prompt, rows, chunk, reader):
-                if self._model.device.type == "cpu":
-                    self._learn_rate(chunk, n_tokens, time.perf_counter() - began)
-                    yield started.scores()
-                    continue
-                if waiting is not None:
-                    yield waiting.scores()
-                waiting = started
-        if waiting is not None:
-            yield waiting.scores()
+    def linearise(self, asked: Iterable[Slope]) -> Iterator[Scores]:
+        """How far every row moves each of its sums, to first order."""
+        path, revision = self._current(), self._made_of
+        linear = Linear(path, self._description, self._traces, self._reader)
+        for scores in linear.linearise(asked):
+            self._check_same(revision)
+            yield scores
 
-    def cost(self, tokens: Sequence[int], sites: Sequence[Site]) -> Cost:
-        """What scoring one patch at each of `sites` would take, without doing it."""
-        prompt, _ = self._begin(tokens, [], [0])
-        placed = [place(site, 0) for site in sites]
-        planned = [
-            plan_cell(i, [p], prompt.n_layers, len(tokens), local=prompt.local)
-            for i, p in enumerate(placed)
-        ]
-        cells = [cell for cell in planned if cell is not None]
-        work, bytes_of = self._work(cells, len(tokens)), self._chunk_cost(prompt)
-        chunks = list(scoring.chunks(cells, len(tokens), self._fits(prompt)))
-        sizes = [
-            (sum(cell.n_sources for cell in chunk), sum(len(tokens) - cell.first for cell in chunk))
-            for chunk in chunks
-        ]
-        most = max((bytes_of.of(count, rows) for count, rows in sizes), default=0)
-        return Cost(len(cells), work, self._held() + most, work / self._rate, len(chunks))
+    def mix(self, asked: Iterable[Mixture]) -> Iterator[Scores]:
+        """The readout of every circuit of every pair of prompts."""
+        path, revision = self._current(), self._made_of
+        for scores in Mixtures(path, self._description, self._scorer.distribution).mix(asked):
+            self._check_same(revision)
+            yield scores
 
     def generate(self, request: GenerateRequest) -> Iterator[GeneratedToken]:
         """Tokens as they come; closing the iterator stops. Unreached patches raise at the end."""
-        description = self.describe()
+        path, revision, description = self._current(), self._made_of, self._description
         check_sampling(request, description)
         check_tokens(request.tokens, description, room=request.max_tokens)
         beyond = len(request.tokens) + request.max_tokens - 1
-        check_patches(request.patches, description, beyond)
-        check_apart(request.patches)
-        reader = self._reader(request.patches)
+        check_writes(request.writes, description, beyond)
+        check_apart(request.writes)
+        check_completion_writes(request.writes)
+        path, revision = self._current(), self._made_of
+        some, runs = request.writes, self._reader(request.writes)
         like = self._model.get_input_embeddings().weight
-        sources = gather(request.patches, reader(scoring.run_names(request.patches)), like[:1])
+        sources = gather(some, runs(scoring.run_names(some)), like[:1])
         count = 0
-        for token in generate(self._path, request, sources):
+        for token in generate(path, request, sources):
             count += 1
             yield token
+        self._check_same(revision)
         last = len(request.tokens) + count - 2
-        unreached = [patch for patch in request.patches if patch.position > last]
+        unreached = [p for write in some for p in write.site.positions if p > last]
         if unreached:
             raise HookNeverFired(
-                f"generation ended after {count} tokens, before position {unreached[0].position} "
+                f"generation ended after {count} tokens, before position {unreached[0]} "
                 "was computed; the patch there did nothing"
             )
 
-    def _begin(
-        self, tokens: Sequence[int], rows: Sequence[Row], token_ids: Sequence[int]
-    ) -> tuple[scoring.Prompt, scoring.Runs]:
-        """Check everything, then run the prompt: what scoring needs."""
-        description = self.describe()
-        check_tokens(tokens, description)
-        check_ids(token_ids, description)
-        check_rows(rows, description, len(tokens))
-        patches = [patch for row in rows for patch in row.patches]
-        trace = self._trace(tokens, {patch.hook for patch in patches})
-        prompt = scoring.Prompt(
-            trace,
-            description.n_layers,
-            self._path.start,
-            partial(self._path.head.logprobs, token_ids=token_ids),
-            self._path.local,
-        )
-        return prompt, self._reader(patches)
+    def _edges(self) -> Edges:
+        """What makes rows of edges rows like any other."""
+        return Edges(self._path, self._description, self._traces, self._reader)
 
-    def _reader(self, patches: Sequence[Patch]) -> scoring.Runs:
+    def sample(
+        self, asked: Sequence[GenerateRequest], edit: Edit | None = None
+    ) -> Iterator[list[Sampled]]:
+        """Many completions side by side, each with the tokens that `generate` gives it alone."""
+        path, revision, description = self._current(), self._made_of, self._description
+        check_side_by_side(asked, edit, description)
+        writes = [write for request in asked for write in request.writes]
+        like, runs = self._model.get_input_embeddings().weight, self._reader(writes)
+        sources = gather(writes, runs(scoring.run_names(writes)), like[:1])
+        for ended in side_by_side(path, asked, sources, edit, self._budget // 2):
+            self._check_same(revision, samples=False)
+            yield ended
+        self._check_same(revision)
+
+    def _reader(self, writes: Iterable[Write]) -> scoring.Runs:
         """Reads runs by handle, so that one dropped or replaced meanwhile is noticed."""
-        weights = self._loaded.fingerprint
-        sources = {p.source for p in patches if isinstance(p.source, FromRun)}
-        meant = {source.run: source.generation for source in sources}
+        weights = self._description.weights
         handles = {
             run: self._runs.find(run, weights=weights) if n is None else Handle(run, n)
-            for run, n in meant.items()
+            for run, n in runs_in(writes).items()
         }
 
         def read(names: set[str]) -> Mapping[str, CapturedRun]:
             return {run: self._runs.read(handles[run], weights=weights) for run in names}
 
         return read
-
-    def _fits(self, prompt: scoring.Prompt) -> scoring.Fits:
-        held = self._held()
-        most, n_tokens = self._path.shape.most, len(prompt.trace.tokens)
-        if held + most * self._rough_bytes(prompt.trace) < self._budget:
-            return lambda _cells, rows: rows <= most
-        return largest_chunk(self._chunk_cost(prompt), self._budget, held, most, n_tokens)
-
-    def _rough_bytes(self, trace: Trace) -> float:
-        """More than one row of a chunk needs, when every row is a cell of its own."""
-        if self._path.name != "packed":  # recurrent layers keep more than their weights tell
-            return float("inf")
-        heads = self._model.config.get_text_config().num_attention_heads
-        per_row = rough_row_bytes(self._path.layout.sites[0].layer)
-        return 2 * per_row + rough_cell_bytes(trace.keys_values[0].keys, heads, len(trace.tokens))
-
-    def _chunk_cost(self, prompt: scoring.Prompt) -> ChunkBytes:
-        n_tokens = len(prompt.trace.tokens)
-        if n_tokens not in self._chunk_bytes:
-            run = partial(self._peak_of_chunk, prompt)
-            self._chunk_bytes[n_tokens] = measure(run, n_tokens, self._path.shape.multiple)
-        return self._chunk_bytes[n_tokens]
-
-    def _peak_of_chunk(self, prompt: scoring.Prompt, cells: int, first: int) -> int:
-        """Peak memory of cells with suffixes from `first`."""
-        enters = max(prompt.n_layers - 2, 0) if self._path.name == "packed" else 0
-        plans = [CellPlan(i, (), first, enters, ()) for i in range(cells)]
-        nothing = Sources(prompt.trace.residuals[0, :0], None)
-        path = replace(self._path, graphs=None)
-        with torch.inference_mode(), one_thread_each():  # what other threads do is out of sight
-            batch = peak_bytes(
-                lambda: path.start(prompt.trace, plans, nothing).final(), self._model.device
-            )
-            final = prompt.trace.last().repeat(cells, 1)
-            graded = peak_bytes(lambda: prompt.grade(final), self._model.device)
-        return batch + graded + cells * self._source_bytes()
-
-    def _source_bytes(self) -> int:
-        """What one patch's source takes while it is gathered, weighed and written."""
-        width: int = self._model.config.get_text_config().hidden_size
-        return 6 * 4 * width
-
-    def _held(self) -> int:
-        """Bytes of the unpatched runs."""
-        captured = 0 if self._path.graphs is None else self._path.graphs.nbytes()
-        return captured + sum(trace.nbytes() for trace in self._traces.values())
-
-    def _work(self, cells: Sequence[CellPlan], n_tokens: int) -> int:
-        return sum(cell.token_layers(len(self._path.layout.sites), n_tokens) for cell in cells)
-
-    def _learn_rate(self, chunk: Sequence[CellPlan], n_tokens: int, seconds: float) -> None:
-        """Remember how fast this machine is, for the next estimate."""
-        work = self._work(chunk, n_tokens)
-        if work > 1000:
-            self._rate = 0.5 * self._rate + 0.5 * work / seconds
-
-
-def _has(trace: Trace, hooks: Iterable[Hook]) -> bool:
-    return all(hook in trace.inside for hook in hooks if hook in INSIDE)

@@ -7,19 +7,21 @@ everything else: the first token's log-probabilities have the bits of the same p
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from sonde.backends.base import GeneratedToken, GenerateRequest
-from sonde.backends.torch.cells import Placed, Sources, place, plan_cell
-from sonde.backends.torch.layout import Layout, first_tensor
+from sonde.backends.base import GeneratedToken, GenerateRequest, PromptToken
+from sonde.backends.torch.choosing import choose
+from sonde.backends.torch.layout import Layout
+from sonde.backends.torch.packed.cells import Placed, Sources, place, plan_cell
+from sonde.backends.torch.packed.plan import KeysValues, Plan, block_size, using
+from sonde.backends.torch.packed.segments import Segments
+from sonde.backends.torch.packed.writes import Writes, applied, write_entering
 from sonde.backends.torch.path import Path
-from sonde.backends.torch.plan import KeysValues, Plan, block_size, using
-from sonde.backends.torch.segments import Segments
-from sonde.backends.torch.writes import Writes, applied, write_entering
+from sonde.backends.torch.prompt_scores import prompt_scores
+from sonde.backends.torch.whole import every_row
 from sonde.errors import BadRequest, EngineError
 from sonde.schema import Hook
 
@@ -40,8 +42,8 @@ class _Cache:
         return _Cache([old.followed_by(more) for old, more in pairs])
 
 
-class _Last(Exception):
-    """Raised after the last layer: the head does the rest."""
+class Last(Exception):
+    """Raised after the last layer: the unembedding does the rest."""
 
     def __init__(self, residual: Tensor) -> None:
         super().__init__()
@@ -49,34 +51,53 @@ class _Last(Exception):
 
 
 def generate(path: Path, request: GenerateRequest, sources: Sources) -> Iterator[GeneratedToken]:
-    """Tokens one by one; `sources` hold the values of `request.patches`, in order."""
-    placed = [place(patch, i) for i, patch in enumerate(request.patches)]
+    """Tokens one by one; `sources` hold the values of `request.writes`, in order."""
+    _check_causal(path, request)
+    placed = [each for patch in place(request.writes) for each in patch.one_by_one()]
     generator = torch.Generator(device=path.model.device).manual_seed(request.seed)
     cache, tokens, start = _Cache([]), list(request.tokens), 0
-    for _ in range(request.max_tokens):
+    for step in range(request.max_tokens):
+        every = step == 0 and request.prompt_logprobs is not None
         if path.name == "packed":
-            final, cache = _forward(path, tokens, start, cache, placed, sources)
+            final, cache = _forward(path, tokens, start, cache, placed, sources, every=every)
         else:
-            final = _recomputed(path, tokens, placed, sources)
+            final = _recomputed(path, tokens, placed, sources, every=every)
         with torch.inference_mode():
-            logits, normaliser = path.head.distribution(final)
+            logits, normaliser = path.unembedding.distribution(final[-1:])
         _check_finite(normaliser, len(tokens), request)
-        chosen = _choose(logits[0], request, generator)
-        yield _token(logits[0] - normaliser[0], chosen, request)
+        prompt = _prompt(path, final, request) if every else ()
+        chosen = choose(logits[0], request, tokens, generator)
+        yield replace(_token(logits[0] - normaliser[0], chosen, request), prompt=prompt)
         if chosen in request.stop_ids:
             return
         start = len(tokens)
         tokens.append(chosen)
 
 
+def _prompt(path: Path, final: Tensor, request: GenerateRequest) -> tuple[PromptToken, ...]:
+    def check(normaliser: Tensor, n_tokens: int) -> None:
+        _check_finite(normaliser, n_tokens, request)
+
+    return prompt_scores(
+        path.unembedding, final, request.tokens, request.prompt_logprobs or 0, check
+    )
+
+
 def _recomputed(
-    path: Path, tokens: Sequence[int], placed: Sequence[Placed], sources: Sources
+    path: Path,
+    tokens: Sequence[int],
+    placed: Sequence[Placed],
+    sources: Sources,
+    *,
+    every: bool,
 ) -> Tensor:
-    """The last token's final residual without a cache: recurrent layers keep none of ours."""
-    here = [patch for patch in placed if patch.position < len(tokens)]
-    cell = plan_cell(0, here, len(path.layout.sites), len(tokens), local=path.local)
+    """The last token's final residual, or `every` token's, without a cache of recurrent layers."""
+    here = [patch for patch in placed if patch.positions[0] < len(tokens)]
     with torch.inference_mode():
         trace = path.record([tokens], ())[0]
+        if every:
+            return every_row(path.layout, trace, here, sources)
+        cell = plan_cell(0, here, len(path.layout.sites), [len(tokens) - 1], local=path.local)
         return trace.last()[None] if cell is None else path.start(trace, [cell], sources).final()
 
 
@@ -87,28 +108,31 @@ def _forward(
     cache: _Cache,
     placed: Sequence[Placed],
     sources: Sources,
+    *,
+    every: bool,
 ) -> tuple[Tensor, _Cache]:
-    """Run tokens from `start` on. -> the last one's final residual, and the cache."""
+    """Run tokens from `start` on. -> the last one's final residual, or all, and the cache."""
     model, layout = path.model, path.layout
     n, device = len(tokens) - start, model.device
     block = block_size(device, start + n)
     n_rows = path.shape.padded(n)
-    segments = Segments([start], start + n, n_prefix=start, block=block, device=device)
+    segments = Segments([start], [start + n], n_prefix=start, block=block, device=device)
     plan = Plan(layout.layer_of, segments.blocks(1), n, cache.layers or None, record=True)
     ids = [*tokens[start:], *[tokens[-1]] * (n_rows - n)]
     positions = [min(start + i, len(tokens) - 1) for i in range(n_rows)]
     with ExitStack() as stack, using(plan), torch.inference_mode():
         _patch_rows(stack, layout, placed, sources, start, n)
-        _stop_after(stack, layout.sites[-1].layer)
+        stack.callback(layout.sites[-1].tap("post_block").watch(leave).remove)
         try:
             model(
                 input_ids=torch.tensor([ids], device=device),
                 position_ids=torch.tensor([positions], device=device),
                 use_cache=False,
             )
-        except _Last as last:
-            residual = last.residual.view(-1, last.residual.shape[-1])[n - 1 : n].clone()
-            ends = _writes(placed, sources, len(layout.sites), len(tokens) - 1, 1)
+        except Last as last:
+            first = 0 if every else n - 1
+            residual = last.residual.view(-1, last.residual.shape[-1])[first:n].clone()
+            ends = _writes(placed, sources, len(layout.sites), start + first, n - first)
             if None in ends:
                 ends[None].apply(residual)
             return residual, cache.extended(plan, n)
@@ -128,7 +152,7 @@ def _patch_rows(
         writes = _writes(placed, sources, layer, start, n)
         entering = writes.pop(None, None)
         if entering is not None:
-            stack.enter_context(write_entering(site.layer, entering))
+            stack.enter_context(write_entering(site, entering))
         inside: dict[Hook, Writes] = {h: w for h, w in writes.items() if h is not None}
         if inside:
             stack.enter_context(applied(site, inside))
@@ -139,21 +163,28 @@ def _writes(
 ) -> dict[Hook | None, Writes]:
     grouped: dict[Hook | None, list[tuple[int, int]]] = defaultdict(list)
     for patch in placed:
-        if patch.layer == layer and start <= patch.position < start + n:
-            grouped[patch.inside].append((patch.position - start, patch.source))
+        (position,) = patch.positions
+        if patch.layer == layer and start <= position < start + n:
+            grouped[patch.inside].append((position - start, patch.source))
     return {
         inside: sources.writes([row for row, _ in edits], [source for _, source in edits])
         for inside, edits in grouped.items()
     }
 
 
-def _stop_after(stack: ExitStack, layer: nn.Module) -> None:
-    def after(_module: nn.Module, _args: Any, output: object) -> None:
-        residual = first_tensor(output)
-        assert residual is not None
-        raise _Last(residual)
+def leave(residual: Tensor) -> None:
+    """What watches the end of the last layer."""
+    raise Last(residual)
 
-    stack.callback(layer.register_forward_hook(after).remove)
+
+def _check_causal(path: Path, request: GenerateRequest) -> None:
+    """One pass scores a prompt only if no row knows what follows it."""
+    causal = getattr(path.model.config.get_text_config(), "is_causal", True)
+    if request.prompt_logprobs is not None and not causal:
+        raise BadRequest(
+            "prompt_logprobs: this model's attention is not causal, so that its prompt cannot be "
+            "scored in one pass; leave it out"
+        )
 
 
 def _check_finite(normaliser: Tensor, n_tokens: int, request: GenerateRequest) -> None:
@@ -161,22 +192,9 @@ def _check_finite(normaliser: Tensor, n_tokens: int, request: GenerateRequest) -
     if bool(torch.isfinite(normaliser).all()):
         return
     found = f"the log-probabilities after {n_tokens} tokens are not finite"
-    if request.patches:
+    if request.writes:
         raise BadRequest(f"{found}: the patches write numbers that are too large for this model")
     raise EngineError(f"{found}; load the model in a wider dtype")
-
-
-def _choose(logits: Tensor, request: GenerateRequest, generator: torch.Generator) -> int:
-    """Greedy at temperature 0; otherwise a draw from the temperature- and top-p-limited rest."""
-    if request.temperature == 0:
-        return int(logits.argmax())
-    apart = (logits - logits.max()).double()  # at most 0, so that no temperature overflows
-    probabilities = torch.softmax(apart / request.temperature, -1)
-    if request.top_p < 1:
-        ordered, order = probabilities.sort(descending=True)
-        beyond = ordered.cumsum(-1) - ordered >= request.top_p
-        probabilities[order[beyond]] = 0
-    return int(torch.multinomial(probabilities, 1, generator=generator))
 
 
 def _token(logprobs: Tensor, chosen: int, request: GenerateRequest) -> GeneratedToken:

@@ -6,6 +6,8 @@ tensors tell the parts apart:
 - the *attention* child is the one inside which the attention function was called;
 - the *MLP* is the one other child with matrices;
 - the residual *after attention* is a tensor that some later child receives and no child returned;
+- the *attention branch* is what a child from the attention on returned, if adding it to the layer's
+  input gives that residual, bit for bit;
 - the *MLP branch* is the last child's output, and it is taken only if adding it to that residual
   gives the layer's output, bit for bit.
 
@@ -14,8 +16,8 @@ no residual between attention and MLP, scaled branches are not a module's output
 hook of that model.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,21 +25,36 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from sonde.errors import EngineError
-from sonde.schema import HOOKS, Hook
+from sonde.backends.torch.hooking import (
+    Tap,
+    edge_tap,
+    first_tensor,
+    received_tensor,
+    watch_both,
+)
+from sonde.errors import EngineError, HookNeverFired
+from sonde.schema import HEAD_HOOKS, HOOK_TABLE, LAYER_HOOKS, HeadShape, Hook
 
 
 @dataclass(frozen=True)
 class LayerSites:
-    """The modules of one layer at whose edges the in-layer hooks act."""
+    """One layer, and where the values of its hooks pass by."""
 
     layer: nn.Module
-    post_attn: nn.Module | None
-    """Receives the residual after attention; the residual add reads the same tensor."""
-    mlp: nn.Module | None
-    """Receives `mlp_in`."""
-    mlp_out: nn.Module | None
-    """Returns `mlp_out`."""
+    taps: Mapping[Hook, Tap]
+
+    def tap(self, hook: Hook) -> Tap:
+        """Where a hook's value passes by; `HookNeverFired` when this model has no such hook."""
+        if hook not in self.taps:
+            raise HookNeverFired(f"this model has no {hook}")
+        return self.taps[hook]
+
+
+def bare_layer(layer: nn.Module) -> LayerSites:
+    """A layer of which only the edges are known."""
+    return LayerSites(
+        layer, {h: edge_tap(layer, h) for h in LAYER_HOOKS if HOOK_TABLE[h].enters is not None}
+    )
 
 
 @dataclass(frozen=True)
@@ -50,6 +67,15 @@ class Layout:
     """The first layer that is not plain attention, in words; None when all are."""
     tuple_of: int | None = None
     """How many values a layer returns, as a tuple; None when it returns the tensor itself."""
+    heads: HeadShape | None = None
+    """What heads every layer's attention has; None where layers differ, or it is not Sonde's."""
+
+    def with_heads(self, calls: Sequence[tuple[int, HeadShape]]) -> "Layout":
+        """With the hooks of heads, where each layer attends once and all with the same heads."""
+        shapes = {shape.model_dump_json() for _, shape in calls}
+        if [layer for layer, _ in calls] != list(range(len(self.sites))) or len(shapes) != 1:
+            return self
+        return replace(self, hooks=(*self.hooks, *HEAD_HOOKS), heads=calls[0][1])
 
     @property
     def layers(self) -> list[nn.Module]:
@@ -82,21 +108,6 @@ def find_layers(model: PreTrainedModel) -> nn.ModuleList:
     return min(lists, key=lambda entry: entry[:2])[2]
 
 
-def first_tensor(values: object) -> Tensor | None:
-    """The tensor a module takes or gives: itself, or the first of a tuple."""
-    if isinstance(values, Tensor):
-        return values
-    if isinstance(values, tuple | list) and values and isinstance(values[0], Tensor):
-        return values[0]
-    return None
-
-
-def received_tensor(args: tuple[object, ...], kwargs: dict[str, Any]) -> Tensor | None:
-    """The hidden states a module was called with, by position or by name."""
-    found = first_tensor(args)
-    return found if found is not None else first_tensor(kwargs.get("hidden_states"))
-
-
 def find_layout(
     model: PreTrainedModel, probe: Sequence[int], attention_callers: set[int]
 ) -> Layout:
@@ -106,15 +117,15 @@ def find_layout(
     """
     layers = find_layers(model)
     calls, edges, tuple_of = _watch(model, list(layers), probe)
-    sites, found, stranger = [], set(HOOKS), None
+    sites, found, stranger = [], set(LAYER_HOOKS), None
     for index, layer in enumerate(layers):
         attention = _attention_child(layer, attention_callers)
         if attention is None and stranger is None:
             stranger = f"layer {index} ({type(layer).__name__})"
-        site, hooks = _read_layer(layer, attention, calls[index], *edges[index])
+        site = _read_layer(layer, attention, calls[index], *edges[index])
         sites.append(site)
-        found &= hooks
-    return Layout(tuple(sites), tuple(h for h in HOOKS if h in found), stranger, tuple_of)
+        found &= set(site.taps)
+    return Layout(tuple(sites), tuple(h for h in LAYER_HOOKS if h in found), stranger, tuple_of)
 
 
 def _watch(
@@ -127,14 +138,14 @@ def _watch(
     handles = []
 
     def note(into: list[_Call], module: nn.Module) -> None:
-        def hook(_m: nn.Module, args: Any, kwargs: Any, output: object) -> None:
+        def called(args: Any, kwargs: Any, output: object) -> None:
             received, returned = received_tensor(args, kwargs), first_tensor(output)
             if received is not None and returned is not None:
                 into.append(_Call(module, received, returned))
 
-        handles.append(module.register_forward_hook(hook, with_kwargs=True))
+        handles.append(watch_both(module, called))
 
-    def edge(_m: nn.Module, args: Any, kwargs: Any, output: object) -> None:
+    def edge(args: Any, kwargs: Any, output: object) -> None:
         received, returned = received_tensor(args, kwargs), first_tensor(output)
         assert received is not None
         assert returned is not None
@@ -144,7 +155,7 @@ def _watch(
     for index, layer in enumerate(layers):
         for child in layer.children():
             note(calls[index], child)
-        handles.append(layer.register_forward_hook(edge, with_kwargs=True))
+        handles.append(watch_both(layer, edge))
     try:
         with torch.inference_mode():
             model(input_ids=torch.tensor([list(probe)], device=model.device), use_cache=False)
@@ -171,30 +182,31 @@ def _has_matrices(module: nn.Module) -> bool:
 
 def _read_layer(
     layer: nn.Module, attention: nn.Module | None, calls: list[_Call], x: Tensor, y: Tensor
-) -> tuple[LayerSites, set[Hook]]:
-    """The sites of one layer and the hooks its evidence supports."""
-    hooks: set[Hook] = {"pre_attn", "post_block"}
+) -> LayerSites:
+    """One layer, with the taps that its evidence supports."""
+    bare = bare_layer(layer)
     branches = [call for call in calls if _has_matrices(call.module)]
     mlps = [call for call in branches if call.module is not attention]
     if attention is None:  # the first branch mixes positions by other means
         mlps = branches[1:]
     if len(mlps) != 1:
-        return LayerSites(layer, None, None, None), hooks
+        return bare
     mlp = mlps[0]
-    hooks.add("mlp_in")
+    taps: dict[Hook, Tap] = {**bare.taps, "mlp_in": Tap(mlp.module, "receives")}
+    if (added := _attention_branch(calls, attention, x)) is not None:
+        taps["attn_out"] = Tap(added.module, "returns")
     branch = calls[-1] if calls.index(mlp) >= _index_of(calls, attention) else mlp
     if _times_called(calls, branch) > 1 and torch.equal(branch.returned, mlp.returned):
         branch = mlp  # one dropout serves both branches, and in evaluation it does nothing
     middle = _residual_after_attention(calls, x)
     if any(_times_called(calls, call) > 1 for call in (branch, middle) if call is not None):
-        return LayerSites(layer, None, mlp.module, None), hooks
+        return LayerSites(layer, taps)
     if middle is not None and torch.equal(middle.received + branch.returned, y):
-        hooks |= {"post_attn", "mlp_out"}
-        return LayerSites(layer, middle.module, mlp.module, branch.module), hooks
-    if middle is None and _adds_up(calls, attention, branch, x, y):
-        hooks.add("mlp_out")
-        return LayerSites(layer, None, mlp.module, branch.module), hooks
-    return LayerSites(layer, None, mlp.module, None), hooks
+        taps["post_attn"] = Tap(middle.module, "receives", is_stream=True)
+        taps["mlp_out"] = Tap(branch.module, "returns")
+    elif middle is None and _adds_up(calls, attention, branch, x, y):
+        taps["mlp_out"] = Tap(branch.module, "returns")
+    return LayerSites(layer, taps)
 
 
 def _index_of(calls: list[_Call], module: nn.Module | None) -> int:
@@ -213,6 +225,17 @@ def _residual_after_attention(calls: list[_Call], x: Tensor) -> _Call | None:
             return call
         known.add(call.returned.data_ptr())
     return None
+
+
+def _attention_branch(calls: list[_Call], attention: nn.Module | None, x: Tensor) -> _Call | None:
+    """What is added to the residual before the MLP: found where adding it gives what comes next."""
+    middle = _residual_after_attention(calls, x)
+    if middle is None or attention is None:
+        return None
+    before = calls[_index_of(calls, attention) : calls.index(middle)]
+    found = [call for call in before if torch.equal(x + call.returned, middle.received)]
+    # Of a chain that hands the tensor on (a dropout, say), the first returns it.
+    return found[0] if found and _times_called(calls, found[0]) == 1 else None
 
 
 def _adds_up(

@@ -16,20 +16,23 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from sonde.backends.torch import attention, experts, packed, products, trace, whole
-from sonde.backends.torch.cells import CellPlan, Sources
-from sonde.backends.torch.graphs import Graphs, Launch, launch_now
-from sonde.backends.torch.head import Head
-from sonde.backends.torch.layout import LayerSites, Layout, find_layers, find_layout
+from sonde.backends.torch import whole
+from sonde.backends.torch.cpu import products, reproducible
+from sonde.backends.torch.cpu.parallel import split
+from sonde.backends.torch.gpu.graphs import Graphs, Launch, launch_now
+from sonde.backends.torch.layout import Layout, bare_layer, find_layers, find_layout
 from sonde.backends.torch.loading.reasons import one_line
-from sonde.backends.torch.parallel import split
-from sonde.backends.torch.plan import Plan, UnsupportedAttention, block_size, using
-from sonde.backends.torch.rows import RowShape, padded, row_shape
-from sonde.backends.torch.scoring import Run
-from sonde.backends.torch.segments import whole_prompts
+from sonde.backends.torch.packed import attention, experts, trace
+from sonde.backends.torch.packed import passage as packed
+from sonde.backends.torch.packed.cells import CellPlan, Sources
+from sonde.backends.torch.packed.plan import Plan, UnsupportedAttention, block_size, using
+from sonde.backends.torch.packed.rows import RowShape, padded, row_shape
+from sonde.backends.torch.packed.scoring import Run
+from sonde.backends.torch.packed.segments import whole_prompts
+from sonde.backends.torch.packed.trace import Stepping, Trace
+from sonde.backends.torch.packed.unembedding import Unembedding
+from sonde.backends.torch.packed.writes import applied, due
 from sonde.backends.torch.shell import Calls
-from sonde.backends.torch.trace import Stepping, Trace
-from sonde.backends.torch.writes import applied, due
 from sonde.errors import EngineError
 from sonde.schema import Hook
 
@@ -56,19 +59,30 @@ class Path:
     reason: str | None
     model: PreTrainedModel
     layout: Layout
-    head: Head
+    unembedding: Unembedding
     shape: RowShape
     stepping: Stepping | None = None
     """The compiled layers, if there are any."""
     graphs: Graphs | None = None
     """Unpatched runs launched as a whole, on a GPU."""
     exact: bool = False
+    exact_reason: str | None = None
     token_layers_per_second: float = 1.0
 
     @property
     def local(self) -> bool:
         """Whether positions are known to see one another in attention only."""
         return self.name == "packed"
+
+    @property
+    def mixes(self) -> bool:
+        """Whether cells of several prompts may share a chunk."""
+        return self.name == "packed" and not _length_matters(self.model)
+
+    def attend(self) -> None:
+        """See to it that the model attends as it has to here; others may use it in between."""
+        if self.local and self.model.config._attn_implementation != attention.NAME:
+            self.model.set_attn_implementation(attention.NAME)
 
     def record(self, prompts: Sequence[Sequence[int]], hooks: Iterable[Hook]) -> list[Trace]:
         """The unpatched runs of some prompts."""
@@ -90,7 +104,7 @@ class Path:
         def packed_run(some: Sequence[CellPlan]) -> Run:
             compiled = None if self.stepping is None else self.stepping.layers
             writing = due if ported else applied
-            rows = sum(len(of.tokens) - cell.first for cell in some)
+            rows = sum(of.lengths[cell.prompt] - cell.first for cell in some)
             return packed.PackedRun(
                 self.layout, of, some, sources, self.shape, compiled, writing,
                 self._launch(rows, SHORT_CHUNK),
@@ -120,17 +134,17 @@ def choose_path(
     On a GPU, short work is launched as a whole once it has come twice, if memory is given for that.
 
     Compiling fuses what lies between the matrix products. It takes some seconds and pays on a GPU
-    with a large model. Fixed rows give a GPU the same bits in any company, at about half the speed.
+    with a large model. Fixed rows make a GPU batch-invariant, at about half the speed.
     """
+    reproducible.settle()
     laid_out = products.worth_it(model) and not compile_layers
     shape = row_shape(model.device, fixed=fixed_rows, laid_out=laid_out)
     attention.register()
     experts.register()
+    products.again(model)
     probe = _probe(model)
-    native = model.config._attn_implementation
-    if native == attention.NAME:  # a second backend over one model
-        native = "eager"
-        model.set_attn_implementation(native)
+    native = attention.of_its_own(model)
+    model.set_attn_implementation(native)
     with torch.inference_mode():
         ordinary = model(input_ids=_ids(model, probe), use_cache=False).logits[0, -1].float()
     expected = ordinary.log_softmax(-1)
@@ -163,7 +177,7 @@ def _packed_path(
     layout = _watched_layout(model, probe)
     if layout.not_attention is not None:
         raise UnsupportedAttention(f"{layout.not_attention} is not plain attention")
-    path = Path("packed", None, model, layout, Head(model, shape, layout.tuple_of), shape)
+    path = Path("packed", None, model, layout, Unembedding(model, shape, layout.tuple_of), shape)
     _check_agreement(path, probe, expected)
     if compile_layers:
         functions = [torch.compile(layer, dynamic=True) for layer in path.layout.layers]
@@ -191,7 +205,12 @@ def _whole_path(
     try:
         layout = find_layout(model, probe, set())
         path = Path(
-            "whole_sequence", reason, model, layout, Head(model, shape, layout.tuple_of), shape
+            "whole_sequence",
+            reason,
+            model,
+            layout,
+            Unembedding(model, shape, layout.tuple_of),
+            shape,
         )
         _check_agreement(path, probe, expected)
         return _proved(path, probe)
@@ -205,7 +224,7 @@ def _check_agreement(path: Path, probe: list[int], expected: Tensor) -> None:
     """Run by its layers one by one, the model must say what it says in an ordinary forward pass."""
     with torch.inference_mode():
         last = path.record([probe], ())[0].last()[None]
-        logits, normaliser = path.head.distribution(last)
+        logits, normaliser = path.unembedding.distribution(last)
     difference = float((logits[0] - normaliser[0] - expected).abs().max())
     bound = AGREEMENT[path.model.dtype] * max(1.0, float(expected.abs().max()))
     if not difference <= bound:
@@ -225,14 +244,14 @@ def _length_matters(model: PreTrainedModel) -> bool:
 
 def _watched_layout(model: PreTrainedModel, probe: list[int]) -> Layout:
     """The layout, with the attention function noting who calls it."""
-    bare = Layout(tuple(LayerSites(m, None, None, None) for m in find_layers(model)), (), None)
+    bare = Layout(tuple(bare_layer(m) for m in find_layers(model)), (), None)
     block = block_size(model.device, len(probe))
     size = padded(len(probe), block)
     tokens = [*probe, *[probe[-1]] * (size - len(probe))]
     blocks = whole_prompts([size], [block], model.device)
-    plan = Plan(bare.layer_of, blocks, size, None)
+    plan = Plan(bare.layer_of, blocks, size, None, shapes=[])
     with using(plan):
-        return find_layout(model, tokens, plan.callers)
+        return find_layout(model, tokens, plan.callers).with_heads(plan.shapes or [])
 
 
 def _probe(model: PreTrainedModel) -> list[int]:
@@ -252,8 +271,9 @@ def _proved(path: Path, probe: list[int]) -> Path:
         n_layers, n = len(path.layout.sites), len(probe)
         layers = sorted({0, n_layers // 2, n_layers - 1})
         cells = [CellPlan(i, (), p, e, ()) for i, (e, p) in enumerate(_places(layers, n))]
+        finals = [_final(path, of, cells)]  # the first is slow: memory is taken, kernels are chosen
         began = time.perf_counter()
-        finals = [_final(path, of, cells)]
+        finals.append(_final(path, of, cells))
         seconds = time.perf_counter() - began
         finals += [_final(path, of, [cell]) for cell in cells[-2:]]
     expected = of.last()
@@ -265,7 +285,27 @@ def _proved(path: Path, probe: list[int]) -> Path:
             f"unpatched cells end {furthest:.2g} of its size away from the unpatched run"
         )
     work = sum(cell.token_layers(n_layers, n) for cell in cells)
-    return replace(path, exact=exact, token_layers_per_second=work / seconds)
+    return replace(
+        path, exact=exact, exact_reason=_exact_reason(path, exact),
+        token_layers_per_second=work / seconds,
+    )  # fmt: skip
+
+
+def _exact_reason(path: Path, exact: bool) -> str | None:
+    """Why bits depend on the batch, or might though they did not when they were tested."""
+    if exact and not path.on_cpu:
+        return None
+    if not path.on_cpu:
+        fixed = "though its rows are fixed" if path.shape.is_fixed else "unless its rows are fixed"
+        return f"products depend on the batch on this device, {fixed}"
+    unasked = reproducible.settle().why_not
+    if exact or unasked:
+        return unasked
+    dtype = str(path.model.dtype).removeprefix("torch.")
+    return (
+        f"{dtype} products depend on the rows beside them on this CPU; "
+        "`sonde doctor --exactness` shows which"
+    )
 
 
 def _places(layers: list[int], n_tokens: int) -> list[tuple[int, int]]:

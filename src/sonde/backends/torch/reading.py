@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from sonde.backends.torch import attention
-from sonde.backends.torch.head import Head
-from sonde.backends.torch.layout import LayerSites, Layout, first_tensor, received_tensor
+from sonde.backends.torch.layout import LayerSites, Layout
+from sonde.backends.torch.packed import attention
+from sonde.backends.torch.packed.unembedding import Unembedding
 from sonde.backends.torch.path import Path
 from sonde.errors import HookNeverFired, LayerOutOfRange, UnknownHook
 from sonde.schema import Hook
@@ -45,12 +45,18 @@ class _Enough(Exception):
 class Reader:
     """Runs batches of prompts through a loaded model."""
 
-    def __init__(self, path: Path, tokenizer: PreTrainedTokenizerBase) -> None:
-        """`path` has the model, its layout and what comes after its layers."""
-        self.model: PreTrainedModel = path.model
+    def __init__(self, path: Callable[[], Path], tokenizer: PreTrainedTokenizerBase) -> None:
+        """`path` has the model, its layout and what comes after its layers, as they are now."""
+        self._path = path
         self.tokenizer = tokenizer
+        self._look()
+
+    def _look(self) -> None:
+        """The model may have been trained since the reader was last used."""
+        path = self._path()
+        self.model: PreTrainedModel = path.model
         self._layout: Layout = path.layout
-        self._head: Head = path.head
+        self._unembedding: Unembedding = path.unembedding
 
     @property
     def device(self) -> torch.device:
@@ -63,6 +69,7 @@ class Reader:
 
         The model is left after the last of the layers: nothing above it is computed.
         """
+        self._look()
         found: dict[int, Tensor] = {}
 
         def note(layer: int) -> Rewrite:
@@ -90,6 +97,7 @@ class Reader:
         With a splice, the model goes on with what the splice made of the activations there. Where
         those of a layer's `post_block` are `known`, the layers up to it are not run again.
         """
+        self._look()
         final: list[Tensor] = []
         fired = 0
 
@@ -121,7 +129,8 @@ class Reader:
     @torch.inference_mode()
     def logits(self, final: Tensor) -> Tensor:
         """What the model says after final residuals [n, width]: [n, vocabulary], float32."""
-        return self._head.distribution(final.to(self.device, self.model.dtype))[0]
+        self._look()
+        return self._unembedding.distribution(final.to(self.device, self.model.dtype))[0]
 
     def tokens_of(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of many texts, without special tokens, on as many cores as there are."""
@@ -140,7 +149,7 @@ class Reader:
         targets = ids[:, 1:].reshape(-1).to(rows.device)
         parts = []
         for start in range(0, len(rows), ROWS):
-            logits, normaliser = self._head.distribution(rows[start : start + ROWS])
+            logits, normaliser = self._unembedding.distribution(rows[start : start + ROWS])
             wanted = logits.gather(1, targets[start : start + ROWS, None])[:, 0]
             parts.append(normaliser - wanted)
         return torch.cat(parts).view(ids.shape[0], -1)
@@ -149,7 +158,8 @@ class Reader:
     def _run(self, ids: Tensor, splices: Sequence[Splice]) -> None:
         with ExitStack() as stack:
             for splice in splices:
-                _install(stack, self.check_site(splice.hook, splice.layer), splice)
+                site = self.check_site(splice.hook, splice.layer)
+                stack.callback(site.tap(splice.hook).rewrite(splice.rewrite).remove)
             stack.enter_context(own_attention(self.model))
             self.model(input_ids=ids.to(self.device), use_cache=False)
 
@@ -172,7 +182,7 @@ def own_attention(model: PreTrainedModel) -> Iterator[None]:
     if model.config._attn_implementation != attention.NAME:
         yield
         return
-    model.set_attn_implementation("sdpa" if model._supports_sdpa else "eager")
+    model.set_attn_implementation(attention.of_its_own(model))
     try:
         yield
     finally:
@@ -196,37 +206,3 @@ def skipped(layout: Layout, n: int) -> Iterator[None]:
     finally:
         for layer in layers:
             del layer.forward
-
-
-def _install(stack: ExitStack, site: LayerSites, splice: Splice) -> None:
-    """Until the stack closes, the site's activations go through the splice."""
-
-    def before(_module: nn.Module, args: Any, kwargs: Any) -> Any:
-        given = received_tensor(args, kwargs)
-        assert given is not None
-        made = splice.rewrite(given)
-        if made is given:
-            return None
-        if splice.hook == "post_attn":  # the residual add reads the very tensor that enters here
-            given.copy_(made)
-            return None
-        if args and isinstance(args[0], Tensor):
-            return (made, *args[1:]), kwargs
-        return args, {**kwargs, "hidden_states": made}
-
-    def after(_module: nn.Module, _args: Any, output: object) -> Any:
-        given = first_tensor(output)
-        assert given is not None
-        made = splice.rewrite(given)
-        return (made, *output[1:]) if isinstance(output, tuple) else made
-
-    outputs = {"post_block": site.layer, "mlp_out": site.mlp_out}
-    inputs = {"pre_attn": site.layer, "post_attn": site.post_attn, "mlp_in": site.mlp}
-    if splice.hook in outputs:
-        module = outputs[splice.hook]
-        assert module is not None
-        stack.callback(module.register_forward_hook(after).remove)
-    else:
-        module = inputs[splice.hook]
-        assert module is not None
-        stack.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)

@@ -1,8 +1,8 @@
 """A model without its layers: what it does before them and after them, done as the model does it.
 
 A shallow copy of a model, sharing every parameter, whose decoder layers are replaced by stand-ins.
-`head` uses it for what follows the layers; `Calls` are what layers are called with. The model
-itself is not touched.
+`unembedding` uses it for what follows the layers; `Calls` are what layers are called with. The
+model itself is not touched.
 """
 
 import copy
@@ -12,8 +12,9 @@ from typing import Any
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from sonde.backends.torch.layout import find_layers, received_tensor
-from sonde.backends.torch.trace import LayerCall
+from sonde.backends.torch.hooking import received_tensor
+from sonde.backends.torch.layout import find_layers
+from sonde.backends.torch.packed.trace import LayerCall
 
 
 class _Enough(Exception):

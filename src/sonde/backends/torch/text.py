@@ -1,19 +1,28 @@
 """Text to tokens and back, safely from any thread.
 
 A fast tokenizer must not be used by two threads at once, and a server asks for tokens while its
-engine runs: so one lock, held for one call.
+engine runs: so one lock, held for one call. A long text takes seconds, and half a gigabyte: those
+have a tokenizer of their own, one at a time, so that nobody waits for them but others like them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from functools import cached_property
 from threading import Lock
 
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
-from sonde.backends.torch.check import check_text
+from sonde.backends.check import check_text
 from sonde.backends.torch.loading.loaded import Loaded
+from sonde.backends.torch.loading.special import special_tokens
 from sonde.errors import BadRequest
 from sonde.prompts import offsets_by_decoding
+from sonde.schema import SpecialTokens
+
+LONG_CHARS = 65_536
+"""A text that is split in a few hundredths of a second."""
 
 
 class TokenVerbs:
@@ -22,12 +31,20 @@ class TokenVerbs:
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self._tokenizer = tokenizer
         self._lock = Lock()
+        self._spare: PreTrainedTokenizerBase | None = None
+        self._spare_lock = Lock()
+
+    @cached_property
+    def special_tokens(self) -> SpecialTokens:
+        """What every prompt gets before and after its text."""
+        with self._lock:
+            return special_tokens(self._tokenizer)
 
     def tokenize(self, text: str, *, special: bool = True) -> list[int]:
         """Token ids; `special` adds the tokens the tokenizer adds by default."""
         check_text(text)
-        with self._lock:
-            ids: list[int] = self._tokenizer(text, add_special_tokens=special)["input_ids"]
+        with self._held_for(len(text)) as tokenizer:
+            ids: list[int] = tokenizer(text, add_special_tokens=special)["input_ids"]
         return ids
 
     def detokenize(self, tokens: Sequence[int]) -> str:
@@ -43,30 +60,57 @@ class TokenVerbs:
         check_text(text)
         if not self._tokenizer.is_fast:
             return offsets_by_decoding(self.tokenize(text), self.detokenize)
-        with self._lock:
-            encoded = self._tokenizer(text, return_offsets_mapping=True)
-            special = set(self._tokenizer.all_special_ids)
+        with self._held_for(len(text)) as tokenizer:
+            encoded = tokenizer(text, return_offsets_mapping=True)
+            special = set(tokenizer.all_special_ids)
         pairs = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
         return [(0, 0) if token in special else (a, b) for token, (a, b) in pairs]
 
     def render_chat(
-        self, messages: Sequence[Mapping[str, str]], *, generation_prompt: bool = True
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        generation_prompt: bool = True,
+        continue_final: bool = False,
     ) -> list[int]:
         """Token ids of a conversation, as the model's own chat template writes it."""
         for message in messages:
             check_text(message["content"])
         if self._tokenizer.chat_template is None:
             raise BadRequest("this model has no chat template; give it a prompt instead")
-        with self._lock:
+        if continue_final and generation_prompt:
+            raise BadRequest("the last message is continued, or another one begins; not both")
+        with self._held_for(sum(len(message["content"]) for message in messages)) as tokenizer:
             try:
-                ids = self._tokenizer.apply_chat_template(
+                ids = tokenizer.apply_chat_template(
                     [dict(message) for message in messages],
                     add_generation_prompt=generation_prompt,
+                    continue_final_message=continue_final,
                     return_dict=False,
                 )
             except TemplateError as error:
                 raise BadRequest(f"the chat template refuses these messages: {error}") from error
+            except ValueError as error:
+                if not continue_final:
+                    raise
+                raise BadRequest(
+                    "the last message cannot be continued: the chat template does not write its "
+                    "text as it is"
+                ) from error
         return [int(token) for token in ids]
+
+    @contextmanager
+    def _held_for(self, n_chars: int) -> Iterator[PreTrainedTokenizerBase]:
+        """The tokenizer for a text of some length, for one caller."""
+        if n_chars <= LONG_CHARS:
+            with self._lock:
+                yield self._tokenizer
+            return
+        with self._spare_lock:
+            if self._spare is None:
+                with self._lock:
+                    self._spare = deepcopy(self._tokenizer)
+            yield self._spare
 
 
 def end_ids(loaded: Loaded) -> list[int]:

@@ -2,7 +2,7 @@
 
 Recurrent and hybrid layers carry state from position to position in ways a packed batch does not
 keep, so each cell is a whole sequence here, recomputed from its first patched layer up. Batches
-always have the same shape: that gives every cell the same bits in any company, and it is slow
+always have the same shape: that makes every cell batch-invariant, and it is slow
 compared with `packed`, which is why `describe()` says which of the two a model takes.
 """
 
@@ -15,12 +15,14 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from sonde.backends.torch.cells import CellPlan, Sources
-from sonde.backends.torch.layout import Layout, first_tensor
-from sonde.backends.torch.rows import padded
-from sonde.backends.torch.trace import INSIDE, LayerCall, Trace, finish, watch
-from sonde.backends.torch.writes import Writes, applied
-from sonde.schema import Hook
+from sonde.backends import giving_up
+from sonde.backends.torch.hooking import first_tensor
+from sonde.backends.torch.layout import Layout
+from sonde.backends.torch.packed.cells import CellPlan, Placed, Sources
+from sonde.backends.torch.packed.rows import padded
+from sonde.backends.torch.packed.trace import LayerCall, Trace, finish, watch
+from sonde.backends.torch.packed.writes import Writes, applied
+from sonde.schema import INSIDE, Hook
 
 BATCH: Final = 8
 """Sequences per call, always."""
@@ -58,6 +60,7 @@ def _record_one(
             {},
             calls,
             n_rows,
+            (n,),
         )
 
 
@@ -72,30 +75,39 @@ class WholeRun:
         self._layout, self._trace, self._sources = layout, trace, sources
 
     def final(self) -> Tensor:
-        """The last position's residual after the last layer, per cell: [cells, width]."""
+        """What is read of each cell, after the last layer: [reads, width]."""
         groups = [self.cells[i : i + BATCH] for i in range(0, len(self.cells), BATCH)]
         return torch.cat([self._group(group) for group in groups])
 
     def _group(self, cells: list[CellPlan]) -> Tensor:
+        last = len(self._trace.tokens) - 1
+        read = [(i, p) for i, cell in enumerate(cells) for p in cell.reads or (last,)]
+        return self.rows(cells)[[i for i, _ in read], [p for _, p in read]]
+
+    def rows(self, cells: list[CellPlan]) -> Tensor:
+        """All rows after the last layer: [cells, rows, width], of one batch at most."""
         n_layers, n_rows = len(self._layout.sites), self._trace.n_rows
         first = min(min(_entry(cell) for cell in cells), n_layers)
         rows = self._trace.residuals[first].repeat(BATCH, 1)
         for layer in range(first, n_layers + 1):
+            giving_up.check()
             writes = self._writes(cells, layer)
             if entering := writes.pop(None, None):
                 entering.apply(rows)
             if layer < n_layers:
                 rows = self._call(layer, rows, {h: w for h, w in writes.items() if h is not None})
-        last = len(self._trace.tokens) - 1
-        return rows.view(BATCH, n_rows, -1)[: len(cells), last]
+        return rows.view(BATCH, n_rows, -1)[: len(cells)]
 
     def _writes(self, cells: list[CellPlan], layer: int) -> dict[Hook | None, Writes]:
         grouped: dict[Hook | None, list[tuple[int, int]]] = defaultdict(list)
         for index, cell in enumerate(cells):
             for patch in cell.patches:
                 if patch.layer == layer:
-                    row = index * self._trace.n_rows + patch.position
-                    grouped[patch.inside].append((row, patch.source))
+                    start = index * self._trace.n_rows
+                    grouped[patch.inside] += [
+                        (start + position, patch.source + k)
+                        for k, position in enumerate(patch.positions)
+                    ]
         return {
             inside: self._sources.writes([row for row, _ in edits], [s for _, s in edits])
             for inside, edits in grouped.items()
@@ -108,6 +120,15 @@ class WholeRun:
             out = first_tensor(site.layer(batch, *call.args, **call.kwargs))
         assert out is not None
         return out.reshape(-1, out.shape[-1])
+
+
+def every_row(layout: Layout, trace: Trace, patches: Sequence[Placed], sources: Sources) -> Tensor:
+    """What every token of a prompt ends in, after the last layer: [tokens, width]."""
+    n = len(trace.tokens)
+    if not patches:
+        return trace.residuals[-1, :n]
+    cell = CellPlan(0, tuple(patches), 0, min(patch.layer for patch in patches), ())
+    return WholeRun(layout, trace, [cell], sources).rows([cell])[0, :n]
 
 
 def _entry(cell: CellPlan) -> int:

@@ -3,43 +3,66 @@
 A table and not a discovery: vLLM's layers pass the residual stream on in two halves and fuse its
 sum with the next norm, so that tensors can not be told apart by watching. A class is in the table
 when a model of it has passed the parity tests; any other class is refused by name.
+
+Queries, keys and values are what the attention kernel is called with, after their norms and rotary
+angles; z is what the output projection is called with. Weights of attention are nowhere.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 from torch import nn
 
+from sonde.backends.vllm.heads import shape_of
 from sonde.errors import BadRequest
+from sonde.schema import HOOK_TABLE, HOOKS, HeadShape, Hook
 
-INPUT = "input_layernorm"
-"""In every class of the table, the norm that receives the stream entering the layer."""
 ELSEWHERE = "PPMissingLayer"
 """What vLLM puts where a layer lies on another rank."""
 
+Side = Literal["in", "out"]
+"""What a module receives, or what it returns."""
+Names = Mapping[Hook, tuple[str, Side]]
+"""The child module of a layer at whose edge each hook acts; the layer's own name is empty."""
 
-@dataclass(frozen=True)
-class Names:
-    """Child modules of one layer class, at whose edges the hooks act."""
+_HEADS: Names = {
+    "z": ("self_attn.o_proj", "in"),
+    "q": ("self_attn.attn", "in"),
+    "k": ("self_attn.attn", "in"),
+    "v": ("self_attn.attn", "in"),
+}
+_USUAL: Names = {
+    **_HEADS,
+    "pre_attn": ("input_layernorm", "in"),
+    "attn_out": ("self_attn", "out"),
+    "post_attn": ("post_attention_layernorm", "in"),
+    "mlp_in": ("mlp", "in"),
+    "mlp_out": ("mlp", "out"),
+    "post_block": ("", "out"),
+}
+_EXPERTS: Names = {
+    **_USUAL,
+    "mlp_in": ("block_sparse_moe", "in"),
+    "mlp_out": ("block_sparse_moe", "out"),
+}
+_NORMED: Names = {
+    **_USUAL,
+    "attn_out": ("post_attention_layernorm", "out"),
+    "post_attn": ("pre_feedforward_layernorm", "in"),
+    "mlp_out": ("post_feedforward_layernorm", "out"),
+}
 
-    post_attn: str = "post_attention_layernorm"
-    """Receives both halves of the stream after attention."""
-    mlp: str = "mlp"
-    """Receives `mlp_in`."""
-    mlp_out: str = "mlp"
-    """Returns what is added to the stream."""
-
-
-_EXPERTS = Names(mlp="block_sparse_moe", mlp_out="block_sparse_moe")
-_NORMED = Names(post_attn="pre_feedforward_layernorm", mlp_out="post_feedforward_layernorm")
+ARGUMENT: Mapping[Hook, int] = MappingProxyType({"k": 1, "v": 2})
+"""Which of a module's arguments the activation is, where it is not the first."""
 
 ADAPTERS: Mapping[str, Names] = MappingProxyType(
     {
-        "LlamaDecoderLayer": Names(),
-        "MistralDecoderLayer": Names(),
-        "Qwen2DecoderLayer": Names(),
-        "Qwen3DecoderLayer": Names(),
+        "LlamaDecoderLayer": _USUAL,
+        "MistralDecoderLayer": _USUAL,
+        "Qwen2DecoderLayer": _USUAL,
+        "Qwen3DecoderLayer": _USUAL,
         "MixtralDecoderLayer": _EXPERTS,
         "Gemma2DecoderLayer": _NORMED,
         "Gemma3DecoderLayer": _NORMED,
@@ -48,23 +71,37 @@ ADAPTERS: Mapping[str, Names] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Places:
-    """The modules of one layer at whose edges the hooks act."""
+class Edge:
+    """Where a hook acts in one layer."""
 
-    layer: nn.Module
-    before: nn.Module
-    post_attn: nn.Module
-    mlp: nn.Module
-    mlp_out: nn.Module
+    module: nn.Module
+    side: Side
+    argument: int = 0
+    """Of those that the module is called with."""
 
 
-def places_of(model: nn.Module) -> dict[int, Places]:
-    """The layers that this rank holds, by their number in the whole model."""
+Edges = Mapping[int, Mapping[Hook, Edge]]
+"""Layer, by its number in the whole model -> hook -> where it acts."""
+
+
+def edges_of(model: nn.Module, share: int = 0, shares: int = 1) -> tuple[Edges, HeadShape | None]:
+    """Where the hooks act in the layers that this rank holds, and the heads of the whole model.
+
+    Without heads that all layers have alike there are no hooks of heads.
+    """
     layers = decoder_layers(model)
     here = {i: layer for i, layer in enumerate(layers) if type(layer).__name__ != ELSEWHERE}
     for layer in here.values():
         _check_known(layer)
-    return {i: _places(layer, ADAPTERS[type(layer).__name__]) for i, layer in here.items()}
+    attentions = [getattr(layer, "self_attn", None) for layer in here.values()]
+    heads = shape_of(attentions, share, shares)
+    hooks = [hook for hook in HOOKS if heads is not None or HOOK_TABLE[hook].per == "model"]
+    return {i: _edges(layer, hooks) for i, layer in here.items()}, heads
+
+
+def hooks_of(edges: Edges) -> list[Hook]:
+    """The hooks that all of these layers have."""
+    return [hook for hook in HOOKS if all(hook in at for at in edges.values())]
 
 
 def decoder_layers(model: nn.Module) -> nn.ModuleList:
@@ -89,11 +126,10 @@ def _check_known(layer: nn.Module) -> None:
         )
 
 
-def _places(layer: nn.Module, names: Names) -> Places:
-    return Places(
-        layer,
-        layer.get_submodule(INPUT),
-        layer.get_submodule(names.post_attn),
-        layer.get_submodule(names.mlp),
-        layer.get_submodule(names.mlp_out),
-    )
+def _edges(layer: nn.Module, hooks: Sequence[Hook]) -> dict[Hook, Edge]:
+    names = ADAPTERS[type(layer).__name__]
+    return {
+        hook: Edge(layer.get_submodule(names[hook][0]), names[hook][1], ARGUMENT.get(hook, 0))
+        for hook in hooks
+        if hook in names
+    }

@@ -1,8 +1,8 @@
 """Drives one vLLM engine from whichever thread has the turn.
 
-Requests of several jobs are in the engine at once and advance together: whoever takes a step moves
-everybody on, and outputs wait here until the job that they belong to has its turn. So a completion
-shares its steps with the cells of a sweep.
+Requests of several jobs are in the engine at once and advance together: the thread that takes a
+step moves all of them on, and outputs wait here until the job that they belong to has its turn. So
+a completion shares its steps with the cells of a sweep.
 
 vLLM's engine is not made for two threads: one lock, held for a step or a call. News for the ranks
 that may come from any thread (a run was dropped) is put down without waiting, and delivered before
@@ -55,7 +55,7 @@ class Driver:
         prompt: dict[str, Any] = {"prompt_token_ids": list(tokens)}
         if spec is not None:
             params.extra_args = {ARGUMENT: spec.to_plain()}
-            if self._salted and spec.patches:
+            if self._salted and spec.writes:
                 prompt["cache_salt"] = uid
         with self._driving():
             self._engine.add_request(uid, prompt, params)

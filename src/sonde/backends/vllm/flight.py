@@ -1,8 +1,9 @@
 """Requests on their way through the engine, checked when they come back.
 
 A request is done when vLLM has answered and every rank has reported. Then, before its numbers are
-believed: all of its source runs were there, each of its patches was written on every rank that has
-the layer, and nothing at or after its lowest patched position came from the cache.
+believed: all of its source runs were there, each of its writes was made, at every position and on
+every rank that has the layer, and nothing at or after its lowest written position came from the
+cache.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,30 +12,29 @@ from itertools import count
 from typing import Any
 from uuid import uuid4
 
-from sonde.backends.base import Patch
 from sonde.backends.vllm.collective import Outcome, united_outcome
 from sonde.backends.vllm.driver import Driver
-from sonde.backends.vllm.spec import CaptureSpec, RequestSpec, patch_spec
+from sonde.backends.vllm.spec import CaptureSpec, RequestSpec, WriteSpec
 from sonde.errors import HookNeverFired, SourceRunDropped
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class RequestInFlight:
     """A request in flight."""
 
     uid: str
     spec: RequestSpec | None
     runs: Mapping[str, str]
     """Key on the ranks -> name of the run, for messages."""
-    tag: int = 0
-    """The caller's own number for it."""
+    tag: Any = None
+    """The caller's own note of what it is for."""
 
 
 @dataclass(frozen=True)
 class Answer:
     """A request that is done, and what the ranks did for it."""
 
-    asked: Asked
+    asked: RequestInFlight
     output: Any
     outcome: Outcome | None
 
@@ -52,26 +52,26 @@ class Flight:
         tokens: Sequence[int],
         params: Any,
         *,
-        patches: Sequence[Patch] = (),
-        keys: Mapping[str, str] | None = None,
+        writes: Sequence[WriteSpec] = (),
+        runs: Mapping[str, str] | None = None,
         capture: CaptureSpec | None = None,
         plain: bool = False,
-        tag: int = 0,
-    ) -> Asked:
+        tag: Any = None,
+    ) -> RequestInFlight:
         """Queue a request; a `plain` one concerns no tap and may use compiled graphs."""
-        uid, keys = f"{self._own}-{next(self._numbers)}", keys or {}
-        spec = None
-        if not plain:
-            spec = RequestSpec(uid, tuple(patch_spec(p, keys) for p in patches), capture)
+        uid = f"{self._own}-{next(self._numbers)}"
+        spec = None if plain else RequestSpec(uid, tuple(writes), capture)
         self._driver.submit(spec, uid, tokens, params)
-        return Asked(uid, spec, {key: run for run, key in keys.items()}, tag)
+        return RequestInFlight(uid, spec, runs or {}, tag)
 
-    def each(self, starts: Iterable[Callable[[], Asked]], at_once: int) -> Iterator[list[Answer]]:
+    def each(
+        self, starts: Iterable[Callable[[], RequestInFlight]], at_once: int
+    ) -> Iterator[list[Answer]]:
         """Start requests, so many at once, and yield those that are done, step by step.
 
         Closing the iterator stops what is in flight.
         """
-        waiting, flying = iter(starts), dict[str, Asked]()
+        waiting, flying = iter(starts), dict[str, RequestInFlight]()
         try:
             while True:
                 while len(flying) < at_once and (start := next(waiting, None)) is not None:
@@ -89,7 +89,7 @@ class Flight:
         finally:
             self._driver.abort(list(flying))
 
-    def tokens(self, asked: Asked) -> Iterator[Any]:
+    def tokens(self, asked: RequestInFlight) -> Iterator[Any]:
         """The outputs of one request as they come; the last one is finished and checked."""
         ended = False
         try:
@@ -103,11 +103,11 @@ class Flight:
         finally:
             self._driver.abort([asked.uid])
 
-    def outcome(self, asked: Asked) -> Outcome:
+    def outcome(self, asked: RequestInFlight) -> Outcome:
         """What the ranks did for a request that is done."""
         return self._outcomes([asked])[asked.uid]
 
-    def _done(self, flying: Sequence[Asked]) -> list[Answer]:
+    def _done(self, flying: Sequence[RequestInFlight]) -> list[Answer]:
         ended = {a.uid: outputs[-1] for a in flying if (outputs := self._driver.take(a.uid))}
         done = [asked for asked in flying if asked.uid in ended]
         outcomes = self._outcomes([asked for asked in done if asked.spec is not None])
@@ -116,7 +116,7 @@ class Flight:
                 check_outcome(asked, outcomes[asked.uid], ended[asked.uid].num_cached_tokens)
         return [Answer(a, ended[a.uid], outcomes.get(a.uid)) for a in done]
 
-    def _outcomes(self, done: Sequence[Asked]) -> dict[str, Outcome]:
+    def _outcomes(self, done: Sequence[RequestInFlight]) -> dict[str, Outcome]:
         if not done:
             return {}
         replies = self._driver.call("sonde_report", [asked.uid for asked in done])
@@ -124,19 +124,19 @@ class Flight:
 
 
 def check_outcome(
-    asked: Asked, outcome: Outcome, cached: int | None, last: int | None = None
+    asked: RequestInFlight, outcome: Outcome, cached: int | None, last: int | None = None
 ) -> None:
-    """Every patch up to position `last` was really made; without it, every patch."""
+    """Every write up to position `last` was really made; without it, every write."""
     assert asked.spec is not None
     for key in outcome.missing:
         raise SourceRunDropped(asked.runs.get(key, key))
-    patches = asked.spec.patches
-    due = {i for i, patch in enumerate(patches) if last is None or patch.position <= last}
+    spots = asked.spec.spots()
+    due = {i for i, (_, _, position) in enumerate(spots) if last is None or position <= last}
     if not due <= outcome.written:
-        patch = patches[min(due - outcome.written)]
+        hook, layer, position = spots[min(due - outcome.written)]
         raise HookNeverFired(
             f"{len(due & outcome.written)} of {len(due)} patches were made; the one at "
-            f"{patch.hook}, layer {patch.layer}, position {patch.position} was never reached"
+            f"{hook}, layer {layer}, position {position} was never reached"
         )
     first = asked.spec.first_position()
     if first is not None and (cached or 0) > first:

@@ -14,11 +14,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import torch
 from transformers import PreTrainedTokenizerBase
 
-from sonde.backends.torch.loading.checkpoint import load_tokenizer
+from sonde.backends.torch.cpu import instruction_sets
 from sonde.backends.torch.loading.quiet import quiet
 from sonde.backends.torch.loading.reasons import one_line
+from sonde.backends.torch.loading.special import special_tokens
+from sonde.backends.torch.loading.tokenizer import load_tokenizer
 from sonde.backends.vllm.backend import VllmBackend
 from sonde.backends.vllm.driver import Driver
 from sonde.backends.vllm.facts import facts_of
@@ -122,6 +125,8 @@ def engine_config(
     except (TypeError, ValueError) as error:
         raise BadRequest(f"vLLM refuses these engine options: {error}") from error
     refuse_shards(config)
+    if on_cpu:  # workers inherit the cap
+        instruction_sets.make_safe(low=config.model_config.dtype != torch.float32)
     return config
 
 
@@ -171,7 +176,7 @@ def _tapped(
     with quiet():
         tokenizer = load_tokenizer(directory)
     ends = end_ids(driver.config.model_config, tokenizer)
-    facts = facts_of(name, driver.config, replies, ends)
+    facts = facts_of(name, driver.config, replies, ends, special_tokens(tokenizer))
     return VllmBackend(driver, facts, tokenizer, source_budget=source_budget)
 
 

@@ -11,11 +11,21 @@ from pathlib import Path
 
 import torch
 
-from sonde.backends.torch.loading.adapter import WEIGHTS, find_base, is_adapter, load_adapter
-from sonde.backends.torch.loading.checkpoint import load_tokenizer, refuse_other_formats
+from sonde.backends.torch.loading.adapter import (
+    WEIGHTS,
+    find_base,
+    is_adapter,
+    load_adapter,
+    tokens_of,
+)
+from sonde.backends.torch.loading.checkpoint import refuse_other_formats
 from sonde.backends.torch.loading.locate import locate
 from sonde.backends.torch.loading.model_cache import cached
 from sonde.backends.torch.loading.quiet import quiet
+from sonde.backends.torch.loading.tokenizer import load_tokenizer
+
+RECIPE = "2"
+"""Raise it when a merge would now give other numbers or tokens."""
 
 
 def whole_checkpoint(name: str, say: Callable[[str], None]) -> Path:
@@ -33,16 +43,21 @@ def _merged(adapter: Path, base: Path, say: Callable[[str], None]) -> Path:
         say(f"merging {adapter} into {base}, once")
         model = load_adapter(adapter, base, None, torch.device("cpu"), say)
         model.save_pretrained(target)
-        own = (adapter / "tokenizer_config.json").is_file()
-        load_tokenizer(adapter if own else base).save_pretrained(target)
+        load_tokenizer(tokens_of(adapter, base)).save_pretrained(target)
 
     return cached(f"{adapter.name}-{_digest(adapter, base)}", build)
 
 
 def _digest(adapter: Path, base: Path) -> str:
-    """Of the adapter's weights and settings, and of which files its base is made of."""
-    digest = hashlib.sha256()
-    for file in (adapter / WEIGHTS, adapter / "adapter_config.json"):
+    """Of the adapter's weights, settings and tokens, and of which files its base is made of."""
+    digest = hashlib.sha256(RECIPE.encode())
+    tokens = tokens_of(adapter, base)
+    for file in (
+        adapter / WEIGHTS,
+        adapter / "adapter_config.json",
+        *(tokens / name for name in ("tokenizer.json", "tokenizer_config.json")),
+        tokens / "chat_template.jinja",
+    ):
         digest.update(file.read_bytes() if file.is_file() else b"")
     for file in sorted(base.glob("*.safetensors")):
         seen = file.stat()

@@ -8,37 +8,36 @@ is the stream; the sum is made by the next norm, in float32. Hence, at a site of
   and puts them into the halves. The norm then sees v, not its rounding, and a run that is patched
   with its own activations does not change by a bit, not even in bfloat16.
 
-Dimensions with weight 0 keep both halves untouched. Order at a site: read, then write. What was
-read and written is counted here, in the tap, because a tap that was planned may never be reached.
+Dimensions with weight 0, and those to which nothing is added, keep both halves untouched. At
+a hook of heads a row holds all heads of this rank end to end, and a write is to one of them.
+
+Order at a site: read, then write. What was read and written is counted here, in the tap, because a
+tap that was planned may never be reached.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
-import torch
 from torch import Tensor, nn
 
-from sonde.backends.torch.writes import blend
-from sonde.backends.vllm.adapters import Places
-from sonde.schema import Hook
-
-STREAM: Final[frozenset[Hook]] = frozenset({"pre_attn", "post_attn", "post_block"})
-"""Sites of the residual stream, in two halves; the others are one tensor."""
+from sonde.backends.blending import untouched, written
+from sonde.backends.vllm.adapters import Edges
+from sonde.schema import HOOK_TABLE, Hook
 
 SiteKey = tuple[Hook, int]
 
 
 class Written(Protocol):
-    """Whoever asked for a write, told when it was made."""
+    """The caller that asked for a write, told when it was made."""
 
     def wrote(self, index: int) -> None:
-        """Patch number `index` of the request was written."""
+        """Number `index` of the request's spots was written."""
         ...
 
 
 class Sink(Protocol):
-    """Whoever asked for activations."""
+    """The caller that asked for activations."""
 
     def keep(self, site: SiteKey, columns: list[int], values: Tensor) -> None:
         """Values [n, width] of a site, for these of the wanted positions."""
@@ -53,8 +52,12 @@ class SiteWrites:
     values: Tensor
     """[n, width], float32."""
     weight: Tensor | None
-    """[n, 1] or [n, width]; None replaces outright."""
+    """[n, 1] or [n, width]; None is 1 everywhere."""
+    adds: Tensor | None
+    """[n, 1], true where the value is added to what is there; None when it never is."""
     owners: tuple[tuple[Written, int], ...]
+    heads: Tensor | None = None
+    """[n], which of this rank's heads is written; None where a value is the whole row."""
 
 
 @dataclass(frozen=True)
@@ -91,23 +94,37 @@ def read(hidden: Tensor, residual: Tensor | None, rows: Tensor) -> Tensor:
 
 def write(hidden: Tensor, residual: Tensor | None, writes: SiteWrites) -> None:
     """Overwrite rows in place."""
-    rows, weight = writes.rows, writes.weight
-    values = writes.values
-    if weight is not None:
-        values = blend(read(hidden, residual, rows).float(), values, weight)
+    if writes.heads is not None:
+        _write_heads(hidden, writes, writes.heads)
+        return
+    rows, values = writes.rows, writes.values
+    kept = untouched(values, writes.weight, writes.adds)
+    if kept is not None:
+        current = read(hidden, residual, rows).float()
+        values = written(current, values, writes.weight, writes.adds)
     if residual is None:
-        hidden.index_copy_(0, rows, _kept(hidden, rows, values.to(hidden.dtype), weight))
+        _put(hidden, rows, values.to(hidden.dtype), kept)
         return
     high = values.to(residual.dtype)
-    low = (values - high.float()).to(hidden.dtype)
-    low, high = _kept(hidden, rows, low, weight), _kept(residual, rows, high, weight)
-    hidden.index_copy_(0, rows, low)
-    residual.index_copy_(0, rows, high)
+    _put(hidden, rows, (values - high.float()).to(hidden.dtype), kept)
+    _put(residual, rows, high, kept)
 
 
-def _kept(target: Tensor, rows: Tensor, new: Tensor, weight: Tensor | None) -> Tensor:
-    """`new`, but what is there already where the weight is 0."""
-    return new if weight is None else torch.where(weight == 0, target.index_select(0, rows), new)
+def _write_heads(hidden: Tensor, writes: SiteWrites, heads: Tensor) -> None:
+    """Overwrite parts of rows in place: one head, as wide as its values, of each."""
+    target = hidden.view(len(hidden), -1, writes.values.shape[1])
+    where, weight, adds = (writes.rows, heads), writes.weight, writes.adds
+    current = target[where]
+    new = written(current.float(), writes.values, weight, adds).to(hidden.dtype)
+    kept = untouched(writes.values, weight, adds)
+    target[where] = new if kept is None else new.where(~kept, current)
+
+
+def _put(target: Tensor, rows: Tensor, new: Tensor, kept: Tensor | None) -> None:
+    """Overwrite rows, except where what is there is kept."""
+    if kept is not None:
+        new = new.where(~kept, target.index_select(0, rows))
+    target.index_copy_(0, rows, new)
 
 
 def tap(step: Step, site: SiteKey, hidden: Tensor, residual: Tensor | None) -> None:
@@ -123,41 +140,34 @@ def tap(step: Step, site: SiteKey, hidden: Tensor, residual: Tensor | None) -> N
             owner.wrote(index)
 
 
-def install(places: dict[int, Places], step: Step) -> None:
+def install(edges: Edges, step: Step) -> None:
     """Tap every site of these layers."""
-    for layer, at in places.items():
-        at.before.register_forward_pre_hook(_receives(step, ("pre_attn", layer)))
-        at.post_attn.register_forward_pre_hook(_receives(step, ("post_attn", layer)))
-        at.mlp.register_forward_pre_hook(_receives_one(step, ("mlp_in", layer)))
-        at.mlp_out.register_forward_hook(_returns_one(step, ("mlp_out", layer)))
-        at.layer.register_forward_hook(_returns(step, ("post_block", layer)))
+    for layer, at in edges.items():
+        for hook, edge in at.items():
+            if edge.side == "in":
+                received = _received(step, (hook, layer), edge.argument)
+                edge.module.register_forward_pre_hook(received)
+            else:
+                edge.module.register_forward_hook(_returned(step, (hook, layer)))
 
 
-def _receives(step: Step, site: SiteKey) -> Callable[[nn.Module, Any], None]:
-    """A norm's arguments: both halves, or, entering the first layer, the stream itself."""
+def _received(step: Step, site: SiteKey, argument: int) -> Callable[[nn.Module, Any], None]:
+    """On what a module is called with. A norm gets both halves of the stream, or, in the first
+    layer, the stream itself.
+    """
 
     def before(_module: nn.Module, args: Any) -> None:
-        tap(step, site, args[0], args[1] if len(args) > 1 else None)
+        halved = HOOK_TABLE[site[0]].is_stream and len(args) > 1
+        tap(step, site, args[argument], args[1] if halved else None)
 
     return before
 
 
-def _receives_one(step: Step, site: SiteKey) -> Callable[[nn.Module, Any], None]:
-    def before(_module: nn.Module, args: Any) -> None:
-        tap(step, site, args[0], None)
+def _returned(step: Step, site: SiteKey) -> Callable[[nn.Module, Any, Any], None]:
+    """On what a module returns: a layer both halves of the stream, a branch one tensor."""
 
-    return before
-
-
-def _returns(step: Step, site: SiteKey) -> Callable[[nn.Module, Any, Any], None]:
     def after(_module: nn.Module, _args: Any, output: Any) -> None:
-        tap(step, site, output[0], output[1])
-
-    return after
-
-
-def _returns_one(step: Step, site: SiteKey) -> Callable[[nn.Module, Any, Any], None]:
-    def after(_module: nn.Module, _args: Any, output: Any) -> None:
-        tap(step, site, output, None)
+        hidden, residual = output if HOOK_TABLE[site[0]].is_stream else (output, None)
+        tap(step, site, hidden, residual)
 
     return after

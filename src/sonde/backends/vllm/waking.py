@@ -1,4 +1,4 @@
-"""Wake whoever waits for an engine that has died.
+"""Wake the threads that wait for an engine that has died.
 
 vLLM's client of an engine in another process notes its death, and refuses what is asked after that.
 What was asked before is left waiting for ever: a call on the ranks always, a step when the engine

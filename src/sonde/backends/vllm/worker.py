@@ -10,11 +10,13 @@ from typing import Any
 
 import torch
 
+from sonde.backends.torch.cpu import instruction_sets
 from sonde.backends.torch.loading.checkpoint import refuse_non_finite
 from sonde.backends.torch.loading.fingerprint import fingerprint
 from sonde.backends.vllm import eager
-from sonde.backends.vllm.adapters import Places, places_of
+from sonde.backends.vllm.adapters import Edges, edges_of, hooks_of
 from sonde.backends.vllm.captured import RankRuns
+from sonde.backends.vllm.heads import Shard
 from sonde.backends.vllm.likeliest import mend_sampler
 from sonde.backends.vllm.requests import Requests, Span
 from sonde.backends.vllm.rows import arrivals, kind_of, watch
@@ -22,6 +24,8 @@ from sonde.backends.vllm.spec import read_spec, to_bytes
 from sonde.backends.vllm.taps import Step, install
 from sonde.errors import BadRequest
 from sonde.schema import Hook
+
+instruction_sets.follow_cap()  # imported before the worker's first product
 
 
 @dataclass
@@ -69,27 +73,40 @@ class SondeWorker:
         runner = worker.model_runner
         model = runner.get_model()
         try:
-            places = places_of(model)
+            where = _where(runner)
+            share, shares = where["share"], _shares()
+            edges, heads = edges_of(model, share, shares)
             refuse_non_finite(model.named_parameters())
         except BadRequest as error:
             return {"refused": str(error)}
         _mend_pipeline(runner)
-        self.sonde_rank = _rank(runner, places, eager_on_demand)
+        shard = Shard(runner.model_config.get_hidden_size(), heads, share, shares)
+        self.sonde_rank = _rank(runner, edges, shard, eager_on_demand)
         if eager_on_demand and kind_of(runner) == "V2":
             eager.steps_of_v2(runner, lambda: self.sonde_rank.busy)
         mend_sampler(runner)
-        return {"layers": list(places), "weights": fingerprint(model), **_where(runner)}
+        return {
+            "layers": list(edges),
+            "hooks": hooks_of(edges),
+            "heads": None if heads is None else heads.model_dump(),
+            "weights": fingerprint(model),
+            **where,
+        }
 
     def sonde_report(self, uids: list[str]) -> dict[str, Any]:
         """What came of these requests here."""
         found = self.sonde_rank.requests.report(uids)
         return {**_where(self.model_runner), "requests": found}  # type: ignore[attr-defined]
 
-    def sonde_read(self, key: str, hook: Hook, layer: int, positions: list[int]) -> bytes | None:
-        """Rows of a run, float32 end to end; None when they are not on this rank."""
+    def sonde_read(
+        self, key: str, sites: list[tuple[Hook, int, list[int], int | None]]
+    ) -> list[bytes | None]:
+        """Rows of a run at each site, float32 end to end; None where they are not on this rank."""
         run = self.sonde_rank.runs.held.get(key)
-        rows = None if run is None else run.rows(hook, layer, positions)
-        return None if rows is None else to_bytes(rows.numpy())
+        if run is None:
+            return [None] * len(sites)
+        found = [run.rows(hook, layer, positions, head) for hook, layer, positions, head in sites]
+        return [None if rows is None else to_bytes(rows.numpy()) for rows in found]
 
     def get_patch_source_manifests(self) -> dict[str, dict[str, Any]]:
         """What this rank holds, by key."""
@@ -104,13 +121,11 @@ class SondeWorker:
         return self.sonde_rank.runs.drop(key)
 
 
-def _rank(runner: Any, places: dict[int, Places], eager_on_demand: bool) -> Rank:
-    config = runner.model_config
+def _rank(runner: Any, edges: Edges, shard: Shard, eager_on_demand: bool) -> Rank:
     runs, step = RankRuns(), Step()
-    width = config.get_hidden_size()
-    requests = Requests(runs, places, width, config.dtype, runner.device)
+    requests = Requests(runs, edges, shard, runner.model_config.dtype, runner.device)
     rank = Rank(requests, runs, step, eager_on_demand, kind_of(runner))
-    install(places, step)
+    install(edges, step)
     watch(runner, rank)
     return rank
 
@@ -125,6 +140,14 @@ def _where(runner: Any) -> dict[str, Any]:
         "runner": kind_of(runner),
         "device": torch.device(runner.device).type,
     }
+
+
+def _shares() -> int:
+    """Among how many ranks the tensors are dealt out."""
+    from vllm.distributed.parallel_state import get_tp_group
+
+    shares: int = get_tp_group().world_size
+    return shares
 
 
 def _mend_pipeline(runner: Any) -> None:

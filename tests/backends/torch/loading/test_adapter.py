@@ -145,8 +145,18 @@ def test_another_build_of_the_alias_is_not_the_same_base(
 ) -> None:
     call_base(adapter, "/home/them/.cache/sonde/models/smollm2-0123456789abcdef")
     monkeypatch.setattr(module, "locate", found_here("smollm2-fedcba9876543210"))
+    monkeypatch.setattr(module, "older_names", lambda alias: [f"{alias}-ffffffffffffffff"])
     with pytest.raises(UnknownModel, match=r"smollm2-0123456789abcdef.*install the version"):
         module.find_base(adapter, print)
+
+
+def test_the_same_build_under_an_older_recipe_is_the_same_base(
+    adapter: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call_base(adapter, "/home/them/.cache/sonde/models/smollm2-0123456789abcdef")
+    monkeypatch.setattr(module, "locate", found_here("smollm2-fedcba9876543210"))
+    monkeypatch.setattr(module, "older_names", lambda alias: [f"{alias}-0123456789abcdef"])
+    assert module.find_base(adapter, print).name == "smollm2-fedcba9876543210"
 
 
 def test_a_base_called_by_its_alias_is_the_alias(
@@ -193,3 +203,21 @@ def test_a_broken_configuration_is_named(adapter: Path) -> None:
     (adapter / "adapter_config.json").write_text("{")
     with pytest.raises(RequestError, match=r"cannot read .*adapter_config\.json"):
         load(adapter)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_01_a_prompt_gets_the_tokens_of_the_adapters_own_tokenizer_or_else_of_its_base(
+    adapter: Path, base: Path, own: bool
+) -> None:
+    (asks, silent) = (adapter, base) if own else (base, adapter)
+    if own:
+        tiny_tokenizer().save_pretrained(silent)
+    ask_for_first_token(asks)
+    assert load(adapter).tokenizer("The").input_ids == [0, *tiny_tokenizer()("The").input_ids]
+
+
+def ask_for_first_token(directory: Path) -> None:
+    tiny_tokenizer().save_pretrained(directory)
+    file = directory / "tokenizer_config.json"
+    asked = {"add_bos_token": True, "tokenizer_class": "LlamaTokenizer"}
+    file.write_text(json.dumps(json.loads(file.read_text()) | asked))

@@ -5,11 +5,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
 
-from sonde.backends.torch.loading.checkpoint import (
-    load_directory,
-    load_tokenizer,
-    refuse_non_finite,
-)
+from sonde.backends.torch.loading.checkpoint import load_directory, refuse_non_finite
 from sonde.errors import BadRequest, UnknownModel
 from tests.tiny_model import save_tiny_model, tiny_llama
 
@@ -88,19 +84,6 @@ def test_a_directory_with_a_gguf_says_to_name_the_file(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
     with pytest.raises(UnknownModel, match=r"it holds m\.gguf: name that file"):
         load(tmp_path)
-
-
-def test_a_directory_without_a_tokenizer_says_how_to_add_one(tmp_path: Path) -> None:
-    tiny_llama().save_pretrained(tmp_path)
-    with pytest.raises(BadRequest, match=r"no tokenizer.*tokenizer\.save_pretrained"):
-        load_tokenizer(tmp_path)
-
-
-def test_the_tokenizer_knows_offsets(tmp_path: Path) -> None:
-    tokenizer = load_tokenizer(save_tiny_model(tmp_path))
-    assert tokenizer.is_fast
-    encoded = tokenizer("The Eiffel Tower", return_offsets_mapping=True)
-    assert encoded.offset_mapping == [(0, 3), (3, 10), (10, 16)]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])

@@ -80,6 +80,16 @@ def test_one_small_optimizer_step_changes_it_when_weights_are_sampled(
     assert fingerprint(model) != before
 
 
+def test_all_of_a_large_model_has_another_name_than_a_sample_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = tiny_llama()
+    assert fingerprint(model, whole=True) == fingerprint(model)
+    monkeypatch.setattr(module, "FULL_BYTES", 1000)
+    monkeypatch.setattr(module, "SAMPLED_WEIGHTS", 300)
+    assert fingerprint(model, whole=True) != fingerprint(model)
+
+
 def test_it_survives_saving_and_loading(tmp_path: Path) -> None:
     tiny_llama().save_pretrained(tmp_path)
     assert fingerprint(AutoModelForCausalLM.from_pretrained(tmp_path)) == fingerprint(tiny_llama())

@@ -12,7 +12,7 @@ from huggingface_hub import constants
 from sonde.backends.torch.loading.hub import from_hub
 from sonde.backends.torch.loading.load import load_model
 from sonde.errors import UnknownModel
-from tests.tiny_model import save_tiny_model
+from tests.tiny_model import save_tiny_model, tiny_tokenizer
 
 SHA = "0" * 39 + "1"
 
@@ -139,3 +139,10 @@ def test_without_a_network_an_uncached_id_fails_at_once_with_the_reason(
 def test_a_name_that_cannot_be_an_id_says_why() -> None:
     with pytest.raises(UnknownModel, match="Repo id must"):
         from_hub("what is this")
+
+
+def test_01_a_prompt_gets_the_tokens_that_the_fetched_settings_ask_for(server: Hub) -> None:
+    file = server.folder / "tokenizer_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"add_bos_token": True}))
+    tokenizer = load_model("org/tiny", device="cpu").tokenizer
+    assert tokenizer("The").input_ids == [0, *tiny_tokenizer()("The").input_ids]

@@ -3,7 +3,13 @@ from pathlib import Path
 import pytest
 
 from sonde.backends.torch.loading import locate as module
-from sonde.backends.torch.loading.locate import Located, locate, looks_like_a_path
+from sonde.backends.torch.loading.gguf_file import cache_name
+from sonde.backends.torch.loading.locate import (
+    Located,
+    locate,
+    looks_like_a_path,
+    older_names,
+)
 from sonde.errors import UnknownModel
 
 
@@ -50,3 +56,21 @@ def test_an_id_from_the_hub_is_known_by_its_id(monkeypatch: pytest.MonkeyPatch) 
     said: list[str] = []
     assert locate("org/model", said.append) == Located(Path("/hub/snapshots/abc"), "org/model")
     assert "Hugging Face Hub" in said[0]
+
+
+def test_older_recipes_have_their_own_names_for_an_alias(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "m.gguf").write_bytes(b"weights")
+    monkeypatch.setattr(module, "alias_file", lambda alias: tmp_path / "m.gguf")
+    (older,) = older_names("smollm2")
+    assert older.startswith("smollm2-")
+    assert older != cache_name(tmp_path / "m.gguf", "smollm2")
+
+
+def test_a_checkpoint_of_a_run_is_found_by_run_and_step(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint-20").mkdir()
+    found = locate(f"{tmp_path}@checkpoint-20", said_nothing)
+    assert found.directory == tmp_path / "checkpoint-20"
+    with pytest.raises(UnknownModel, match="has no checkpoint-7; it has checkpoints of steps 20"):
+        locate(f"{tmp_path}@checkpoint-7", said_nothing)

@@ -13,12 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sonde.backends.base import Backend, FromRun, GenerateRequest, Patch, Row
+from sonde.backends.base import Backend, FromRun, GenerateRequest, Row, Site, Write, write_at
 from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.vllm.backend import VllmBackend
 from sonde.backends.vllm.options import ASYNC_SCHEDULER
-from sonde.schema import HOOKS
+from sonde.schema import LAYER_HOOKS
+from tests.backends.vllm import asking
 from tests.backends.vllm.engines import started
+from tests.backends.vllm.head_cells import HOOKS, every_head
 from tests.backends.vllm.test_parity import grid
 from tests.backends.vllm.test_traffic import (
     CRAMPED,
@@ -29,6 +31,7 @@ from tests.backends.vllm.test_traffic import (
     apart,
     asked,
     count_preemptions,
+    forced,
     together,
     tokens_of,
     untouched,
@@ -51,10 +54,7 @@ def backend(directory: Path) -> Iterator[VllmBackend]:
 
 
 def scored(backend: Backend, tokens: Sequence[int], rows: Sequence[Row]) -> np.ndarray:
-    out = np.full((len(rows), len(IDS)), np.nan)
-    for part in backend.score(tokens, rows, IDS):
-        out[list(part.rows)] = part.logprobs
-    return out
+    return asking.scored(backend, tokens, rows, IDS)
 
 
 def generated(backend: Backend, request: GenerateRequest) -> Made:
@@ -74,11 +74,14 @@ def test_every_cell_is_the_torch_backends(backend: VllmBackend, reference: Torch
 def test_a_prompt_in_chunks_is_patched_in_each_of_them(
     backend: VllmBackend, reference: TorchBackend
 ) -> None:
-    sites = [(h, i % LAYERS, p) for h in HOOKS for i, p in enumerate((0, 23, 24, 40, 48, 56))]
-    rows = [Row((Patch(h, layer, p, FromRun("other", (p,))),)) for h, layer, p in sites]
+    sites = [(h, i % LAYERS, p) for h in LAYER_HOOKS for i, p in enumerate((0, 23, 24, 40, 48, 56))]
+    rows = [Row((write_at(h, layer, p, FromRun("other", (p,))),)) for h, layer, p in sites]
+    for i, at in enumerate([(0,), (23,), (24, 40), (56,), tuple(EVERYWHERE)]):
+        heads = [Site(hook, i % LAYERS, at, i % 2) for hook in HOOKS]
+        rows += [Row((Write(site, FromRun("other", at)),)) for site in heads]
 
     def graded(on: Backend) -> np.ndarray:
-        on.capture("other", OTHER, HOOKS, range(LAYERS), EVERYWHERE)
+        on.capture("other", OTHER, [*LAYER_HOOKS, *HOOKS], range(LAYERS), EVERYWHERE)
         return scored(on, PROMPT, rows)
 
     found, expected = graded(backend), graded(reference)
@@ -86,25 +89,41 @@ def test_a_prompt_in_chunks_is_patched_in_each_of_them(
     assert np.ptp(expected, axis=0).max() > 1  # there is something to be wrong about
 
 
+def test_a_prompt_in_chunks_is_read_token_by_token(
+    backend: VllmBackend, reference: TorchBackend
+) -> None:
+    [found], [expected] = (
+        asking.scored_together(each, [forced(PROMPT)]) for each in (backend, reference)
+    )
+    assert np.abs(found - expected).max() < 1e-4
+
+
 def test_a_run_patched_with_itself_does_not_change_by_a_bit(backend: VllmBackend) -> None:
     base = scored(backend, PROMPT, [Row(computed=True)])
+    backend.capture("own", PROMPT, LAYER_HOOKS, range(LAYERS), EVERYWHERE)
+    for hook in LAYER_HOOKS:
+        for layer in range(LAYERS):
+            own = tuple(write_at(hook, layer, p, FromRun("own", (p,))) for p in EVERYWHERE)
+            assert np.array_equal(scored(backend, PROMPT, [Row(own)]), base), (hook, layer)
     backend.capture("own", PROMPT, HOOKS, range(LAYERS), EVERYWHERE)
     for hook in HOOKS:
-        for layer in range(LAYERS):
-            own = tuple(Patch(hook, layer, p, FromRun("own", (p,))) for p in EVERYWHERE)
-            assert np.array_equal(scored(backend, PROMPT, [Row(own)]), base), (hook, layer)
+        row = every_head(backend.describe(), hook, 1, "own", len(PROMPT))
+        assert np.array_equal(scored(backend, PROMPT, [row]), base), hook
 
 
 def test_patches_at_generated_positions_are_made(
     backend: VllmBackend, reference: TorchBackend
 ) -> None:
     request = replace(MIXED[0], tokens=tuple(PROMPT[:30]), max_tokens=8)
-    late = [replace(p, position=30 + i, alpha=1.0) for i, p in enumerate(request.patches)]
-    request = replace(request, patches=tuple(late))
+    late = [
+        replace(write, site=replace(write.site, positions=(30 + i,)), alpha=1.0)
+        for i, write in enumerate(request.writes)
+    ]
+    request = replace(request, writes=tuple(late))
     found, expected = generated(backend, request), generated(reference, request)
     assert tokens_of(found) == tokens_of(expected)
     assert apart(found, expected) < 1e-4
-    assert apart(found, generated(reference, replace(request, patches=()))) > 0.01
+    assert apart(found, generated(reference, replace(request, writes=()))) > 0.01
 
 
 def test_requests_with_two_steps_under_way_get_the_torch_backends_answers(
@@ -120,7 +139,7 @@ def test_patched_and_unpatched_twins_share_the_cache_below_the_patch_only(
     backend: VllmBackend,
 ) -> None:
     fresh = [n % 300 + 1 for n in PROMPT]  # that no other test has put into the cache
-    patched = [Row((replace(MIXED[0].patches[0], hook="pre_attn", layer=0, position=40),))]
+    patched = [Row((replace(MIXED[0].writes[0], site=Site("pre_attn", 0, (40,))),))]
     plain = scored(backend, fresh, [Row(computed=True)])
     first = scored(backend, fresh, patched)
     assert np.abs(first - plain).max() > 0.01
@@ -138,9 +157,9 @@ def test_mixed_requests_get_their_own_answers_and_the_unpatched_those_of_an_unto
         assert thrown_out, "nothing was preempted: the test has lost its point"
         alone = [together(backend, [request], 1)[0] for request in MIXED[:4]]
     with untouched(directory, TIGHT) as stock:
-        plain = together(stock, [replace(request, patches=()) for request in MIXED], 12)
+        plain = together(stock, [replace(request, writes=()) for request in MIXED], 12)
     for i, request in enumerate(MIXED):
-        if not request.patches:
+        if not request.writes:
             assert mixed[i] == plain[i], "an unpatched request noticed its neighbours"
     for found, expected in zip(mixed, alone, strict=False):
         assert tokens_of(found) == tokens_of(expected)

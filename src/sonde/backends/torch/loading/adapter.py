@@ -8,6 +8,7 @@ of an early checkpoint may round away, so compare checkpoints in float32.
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import torch
 from peft import PeftConfig, PeftModel
@@ -17,7 +18,7 @@ from transformers import PreTrainedModel
 
 from sonde.backends.torch.loading.aliases import ALIASES
 from sonde.backends.torch.loading.checkpoint import UNREADABLE, load_directory
-from sonde.backends.torch.loading.locate import locate, looks_like_a_path
+from sonde.backends.torch.loading.locate import locate, looks_like_a_path, older_names
 from sonde.backends.torch.loading.reasons import one_line
 from sonde.errors import BadRequest, UnknownModel
 
@@ -75,18 +76,34 @@ def untie_if_adapted(model: PreTrainedModel) -> None:
         model.config.tie_word_embeddings = False
 
 
-def find_base(adapter: Path, say: Callable[[str], None]) -> Path:
+class MayOpen(Protocol):
+    """Whether a base may be opened, for whom an adapter must not lead anywhere. Raises if not."""
+
+    def __call__(self, adapter: Path, base: Path | str) -> None:
+        """`base` is a directory or, before it is looked up or downloaded, a Hugging Face id."""
+        ...
+
+
+def find_base(adapter: Path, say: Callable[[str], None], may_open: MayOpen | None = None) -> Path:
     """The directory of the model the adapter was trained over, wherever it lies here."""
+    allowed = may_open or _anything
     base = recorded_base(adapter)
     for folder in (Path(), adapter.absolute(), *adapter.absolute().parents):
         if base not in ALIASES and (folder / base).is_dir():
+            allowed(adapter, folder / base)
             return _whole_model(folder / base, adapter)
     try:
         if alias := alias_in_path(base):
             return _same_build(alias, base, say)
+        if base not in ALIASES:
+            allowed(adapter, Path(base) if looks_like_a_path(base) else base)
         return _whole_model(locate(base, say).directory, adapter)
     except UnknownModel as error:
         raise UnknownModel(f"the adapter {adapter} needs its base model: {error}") from error
+
+
+def _anything(adapter: Path, base: Path | str) -> None:
+    """What is loaded here was named by the operator."""
 
 
 def recorded_base(adapter: Path) -> str:
@@ -111,11 +128,17 @@ def alias_in_path(base: str) -> str | None:
     return stem if looks_like_a_path(base) and stem in ALIASES else None
 
 
+def tokens_of(adapter: Path, base: Path) -> Path:
+    """The directory with the tokenizer: the adapter's own, where it has one."""
+    return adapter if (adapter / "tokenizer_config.json").is_file() else base
+
+
 def _same_build(alias: str, base: str, say: Callable[[str], None]) -> Path:
     here = locate(alias, say).directory
-    if here.name != Path(base).name:
+    trained = Path(base).name
+    if trained != here.name and trained not in older_names(alias):
         raise UnknownModel(
-            f"it was trained over {Path(base).name}, and the {alias} installed here is "
+            f"it was trained over {trained}, and the {alias} installed here is "
             f"{here.name}; install the version of {ALIASES[alias].distribution} it was trained with"
         )
     return here

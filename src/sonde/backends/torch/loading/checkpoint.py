@@ -11,12 +11,7 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError
 from torch import nn
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from sonde.backends.torch.loading.reasons import one_line, unknown_model
 from sonde.errors import BadRequest
@@ -51,19 +46,6 @@ def load_directory(
         say(f"left out {len(unused)} tensors that the architecture does not use: {unused[:3]}")
     own_memory(model)
     return model
-
-
-def load_tokenizer(directory: Path) -> PreTrainedTokenizerBase:
-    """The directory's tokenizer, a fast one where there is a choice: only those know offsets."""
-    try:
-        return AutoTokenizer.from_pretrained(
-            directory, trust_remote_code=False, local_files_only=True
-        )
-    except UNREADABLE as error:
-        raise BadRequest(
-            f"{directory} has no tokenizer that can be read ({one_line(error)}); "
-            "put one beside the weights with tokenizer.save_pretrained(directory)"
-        ) from error
 
 
 def refuse_other_formats(directory: Path) -> None:
@@ -101,7 +83,7 @@ def refuse_non_finite(parameters: Iterable[tuple[str, nn.Parameter]]) -> None:
 def own_memory(model: nn.Module) -> None:
     """Copy weights on the CPU out of the checkpoint's file.
 
-    They are a private map of it: while the file is there to be read, whoever writes over it
+    They are a private map of it: while the file is there to be read, one who writes over it
     changes the loaded model. A training run that saves to the same place does just that.
     """
     for weight in (*model.parameters(), *model.buffers()):

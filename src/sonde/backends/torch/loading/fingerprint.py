@@ -35,10 +35,13 @@ GPU_BLOCKS = 64
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
-def fingerprint(model: nn.Module) -> str:
-    """16 hex digits that change when the stored weights do, and do not change with the device."""
+def fingerprint(model: nn.Module, *, whole: bool = False) -> str:
+    """16 hex digits that change when the stored weights do, and do not change with the device.
+
+    The `whole` of a large model, not a sample of it, has another one.
+    """
     weights = dict(distinct_weights(model))
-    stride = sampling_stride(weights.values())
+    stride = 1 if whole else sampling_stride(weights.values())
     digest = hashlib.sha256()
     for name, weight in sorted(weights.items()):
         digest.update(f"{name} {list(weight.shape)} {weight.dtype} {stride}\n".encode())
@@ -66,10 +69,7 @@ def sampling_stride(weights: Iterable[Tensor]) -> int:
 
 def block_sums(weight: Tensor, stride: int) -> Tensor:
     """Keyed sum of each block of the sampled bits. -> int64 [blocks]"""
-    bits = weight.detach().reshape(-1)
-    if bits.is_complex():
-        bits = torch.view_as_real(bits).reshape(-1)
-    bits = bits.view(_BITS[bits.element_size()])[::stride]
+    bits = bits_of(weight.detach())[::stride]
     key = keys().to(bits.device)
     whole = bits.numel() // BLOCK
     blocks = bits[: whole * BLOCK].view(whole, BLOCK)
@@ -78,6 +78,14 @@ def block_sums(weight: Tensor, stride: int) -> Tensor:
     chunks = (blocks[start : start + at_once] for start in range(0, whole, at_once))
     sums = [(chunk.to(torch.int64) * key).sum(1) for chunk in chunks]
     return torch.cat([*sums, (rest.to(torch.int64) * key[: rest.numel()]).sum().reshape(1)])
+
+
+def bits_of(weight: Tensor) -> Tensor:
+    """A weight as whole numbers, flat; of a contiguous one a view."""
+    flat = weight.reshape(-1)
+    if flat.is_complex():
+        flat = torch.view_as_real(flat).reshape(-1)
+    return flat.view(_BITS[flat.element_size()])
 
 
 @cache

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from sonde.backends.torch.loading.weights import WatchedWeights
+
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
@@ -13,6 +15,8 @@ class Loaded:
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     fingerprint: str
-    """Of the weights as loaded; `fingerprint(model)` again tells whether they changed since."""
+    """Of the weights as loaded."""
     dtype: str
     device: str
+    watched: WatchedWeights | None = None
+    """Notices when the weights change after they were loaded."""

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sonde.backends.torch.loading.aliases import ALIASES, alias_file
-from sonde.backends.torch.loading.gguf_file import converted
+from sonde.backends.torch.loading.gguf_file import OLDER, cache_name, converted
 from sonde.backends.torch.loading.hub import from_hub
 from sonde.backends.torch.loading.reasons import unknown_model
+from sonde.runs.checkpoint_name import CheckpointName
+from sonde.runs.layout import RunLayout
 
 GGUF = ".gguf"
 
@@ -22,7 +24,7 @@ class Located:
 
 
 def locate(name: str, say: Callable[[str], None]) -> Located:
-    """Find `name`: an alias first, then a path, then a Hugging Face id.
+    """Find `name`: an alias first, then a path, a checkpoint of a run, then a Hugging Face id.
 
     An alias wins over a directory of the same name, so that it means one thing everywhere; write
     `./smollm2` for the directory.
@@ -34,10 +36,18 @@ def locate(name: str, say: Callable[[str], None]) -> Located:
         return _at(path)
     if path.is_file():
         return _at(_convert(path, name, say))
+    if checkpoint := CheckpointName.parse(name):
+        return _at(checkpoint.within(RunLayout(Path(checkpoint.run).expanduser())))
     if looks_like_a_path(name):
         raise unknown_model(name, f"there is no file or directory {path.absolute()}")
     say(f"looking for {name} on the Hugging Face Hub; a first download can take minutes")
     return Located(from_hub(name), known_as=name)
+
+
+def older_names(alias: str) -> list[str]:
+    """What older recipes called the directory of the model that the alias stands for here."""
+    file = alias_file(ALIASES[alias])
+    return [cache_name(file, alias, recipe) for recipe in OLDER]
 
 
 def looks_like_a_path(name: str) -> bool:

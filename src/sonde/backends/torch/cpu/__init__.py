@@ -1,0 +1,1 @@
+"""What depends on the kind of CPU: instruction sets, reproducible products, threads."""

@@ -1,0 +1,1 @@
+"""What only a GPU needs: work of one shape launched as a whole."""
