@@ -8,35 +8,49 @@ This is a thin face over `backends` and `engine`: it turns plain arguments into 
 that clients of the server send, and runs it through the same engine.
 """
 
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import Any, Literal
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, overload
 
-from pydantic import ValidationError
+import numpy as np
+from numpy.typing import NDArray
 
-from sonde.backends.base import Backend, GenerateRequest, Patch
+from sonde.backends.base import Backend, GenerateRequest, Write
 from sonde.engine import Limits, NamedVectors, estimate, sweep
+from sonde.engine.attention import attend
+from sonde.engine.circuits import evaluate
+from sonde.engine.edges import table_cells
+from sonde.engine.sites import CellsOf
+from sonde.engine.tables import estimate_table, sweep_table
 from sonde.errors import BadRequest
-from sonde.prompts import Span
-from sonde.results import Provenance, Sweep
+from sonde.request import (
+    Answers,
+    Places,
+    Request,
+    attention_request,
+    attribute_options,
+    sweep_request,
+)
+from sonde.results import Attention, PairSweep, Provenance, Sweep, result_of
+from sonde.results.circuit import OnCircuit, finished
+from sonde.results.provenance import versions
 from sonde.schema import (
     Estimate,
     Hook,
-    LayerRange,
     Layers,
-    Metric,
     ModelDescription,
     PatchSweepRequest,
-    Position,
-    Positions,
     SourceRun,
     Summary,
     SweepEvent,
 )
+from sonde.schema.attention import AttentionRequest, HeadScore
+from sonde.schema.circuit import CircuitEvaluation, CircuitRequest
+from sonde.schema.pair import PromptPair
+from sonde.schema.table import SweepRequest, TableEvent, TableMetric, TableSummary
 
-Places = Sequence[int | str | Span] | str
-"""Positions in Python: numbers, spans, words (taken as spans), or "all"."""
+OnEvent = Callable[[SweepEvent | TableEvent], None]
 
 
 class Model:
@@ -54,27 +68,105 @@ class Model:
         """What is loaded, and what it supports."""
         return self.backend.describe()
 
+    @overload
+    def sweep(
+        self,
+        *,
+        pairs: Iterable[PromptPair],
+        hooks: Sequence[str] | str = ("post_block",),
+        layers: Layers | Iterable[int] | str | None = None,
+        positions: Places | None = None,
+        metric: TableMetric | None = None,
+        on_event: OnEvent | None = None,
+        **options: Any,
+    ) -> PairSweep: ...
+    @overload
     def sweep(
         self,
         *,
         corrupt: str,
-        answer: str | int,
+        answer: Answers,
         clean: str | None = None,
-        foil: str | int | None = None,
+        foil: Answers | None = None,
         hooks: Sequence[str] | str = ("post_block",),
-        layers: Layers | Iterable[int] | None = None,
-        positions: Places = "all",
-        metric: Metric = "logprob",
-        on_event: Callable[[SweepEvent], None] | None = None,
+        layers: Layers | Iterable[int] | str | None = None,
+        positions: Places | None = None,
+        metric: TableMetric | None = None,
+        on_event: OnEvent | None = None,
+        **options: Any,
+    ) -> Sweep: ...
+    def sweep(
+        self,
+        *,
+        corrupt: str | None = None,
+        answer: Answers | None = None,
+        clean: str | None = None,
+        foil: Answers | None = None,
+        pairs: Iterable[PromptPair] | None = None,
+        hooks: Sequence[str] | str = ("post_block",),
+        layers: Layers | Iterable[int] | str | None = None,
+        positions: Places | None = None,
+        metric: TableMetric | None = None,
+        on_event: OnEvent | None = None,
         **options: Any,
     ) -> Sweep:
-        """Patch every site of a grid and return what came out.
+        """Write at every site of a grid and return what came out: `logprob`, or another metric.
 
-        `options` are further fields of `PatchSweepRequest`: `alpha`, `mask`, `metrics`, `pairing`,
-        `source_run`, `keep_source`, `source_module`, `source_inline`, `patch_vectors`, …
+        An answer may have several tokens, and there may be several, as there may be foils.
+        `positions="together"` writes at all of them in one row, so that the grid is one of layers;
+        at hooks of heads (`z`, `q`, `k`, `v`, `pattern`) one of layers by heads.
+
+        `pairs` are many prompt pairs instead of one: positions are then roles, `"subject_last"` or
+        all of them, `"roles"`, and the result has an interval and a p for every cell.
+
+        `features=Features(layer=15)` has the features of a dictionary as rows, each patched from
+        the clean prompt; or removed, or clamped.
+
+        `method="attribution"` scores all cells to first order and runs some to verify them (see
+        `attribute`), `"adaptive"` finds the `verify` strongest and runs no more than that takes.
+
+        `options` are further fields of `SweepRequest`: `heads`, `kv`, `source`, `reference`,
+        `mean_over`, `seed`, `alpha`, `metrics`, `pairing`, `source_run`. Those of
+        `PatchSweepRequest` that it lacks (`mask`, `source_module`, `source_inline`,
+        `patch_vectors`, `source_positions`, `clean_baseline`, `keep_source`) make it a classic
+        sweep; its `recovered` is of the log-probability also where there is a foil.
         """
         request = self.request(
-            corrupt=corrupt, answer=answer, clean=clean, foil=foil, hooks=hooks, layers=layers,
+            corrupt=corrupt, answer=answer, clean=clean, foil=foil, pairs=pairs, hooks=hooks,
+            layers=layers, positions=positions, metric=metric, **options,
+        )  # fmt: skip
+        return self.run(request, on_event=on_event)
+
+    def attribute(
+        self,
+        *,
+        targets: Literal["nodes", "edges"] = "nodes",
+        method: Literal["atp", "eap", "eap-ig"] | None = None,
+        steps: int = 5,
+        verify: int = 200,
+        sample: int = 200,
+        hooks: Sequence[str] | str | None = None,
+        positions: Places | None = "together",
+        metric: TableMetric = "logit_diff",
+        on_event: OnEvent | None = None,
+        **asked: Any,
+    ) -> Sweep:
+        """Score every node to first order, and run the strongest and a random sample to verify it.
+
+        `result.scores` has the scores, `result.verification` what exact runs say of them. Nodes are
+        heads (`z`) and MLPs (`mlp_out`), each at all positions together, unless told otherwise:
+        `hooks`, `layers`, `heads` and `positions` are those of `sweep`, as are the prompts.
+
+        `targets="edges"` scores every edge instead, from each sender to each receiver after it;
+        `senders` and `receivers` name some of them. `result.edges(200)` lists the strongest.
+
+        `method` is where the gradient is taken: `atp`, of edges called `eap`, at the prompt that is
+        written to; `eap-ig` the mean over `steps` points on the way to the other prompt's
+        embeddings.
+        """
+        options = attribute_options(targets, method, self.describe().hooks, hooks, asked)
+        request = self.request(
+            method="attribution", steps=steps, verify=verify, sample=sample,
             positions=positions, metric=metric, **options,
         )  # fmt: skip
         return self.run(request, on_event=on_event)
@@ -82,47 +174,76 @@ class Model:
     def request(
         self,
         *,
-        corrupt: str,
-        answer: str | int,
+        corrupt: str | None = None,
+        answer: Answers | None = None,
         clean: str | None = None,
-        foil: str | int | None = None,
+        foil: Answers | None = None,
+        pairs: Iterable[PromptPair] | None = None,
         hooks: Sequence[str] | str = ("post_block",),
-        layers: Layers | Iterable[int] | None = None,
-        positions: Places = "all",
-        metric: Metric = "logprob",
+        layers: Layers | Iterable[int] | str | None = None,
+        positions: Places | None = None,
+        metric: TableMetric | None = None,
         **options: Any,
-    ) -> PatchSweepRequest:
+    ) -> Request:
         """The request that `sweep` would run: what a server would be sent."""
         return sweep_request(
-            corrupt=corrupt,
-            answer=answer,
-            clean=clean,
-            foil=foil,
-            hooks=hooks,
-            layers=range(self.describe().n_layers) if layers is None else layers,
-            positions=positions,
-            metric=metric,
-            **options,
-        )
+            corrupt=corrupt, answer=answer, clean=clean, foil=foil, pairs=pairs, hooks=hooks,
+            layers=layers, positions=positions, metric=metric, **options,
+            n_layers=self.describe().n_layers,
+        )  # fmt: skip
 
     def run(
-        self, request: PatchSweepRequest, *, on_event: Callable[[SweepEvent], None] | None = None
+        self,
+        request: Request,
+        *,
+        on_event: OnEvent | None = None,
+        cells_of: CellsOf | None = None,
     ) -> Sweep:
-        """Run a request to its end."""
-        for event in self.events(request):
+        """Run a request to its end. `cells_of` lays out axes that are not sites."""
+        for event in self.events(request, cells_of=cells_of):
             if on_event is not None:
                 on_event(event)
-            if isinstance(event, Summary):
-                return Sweep(event, Provenance.of(self.describe(), request, versions=versions()))
+            if isinstance(event, Summary | TableSummary):
+                source = Provenance.of(self.describe(), request, versions=versions())
+                pattern = partial(self._pattern, source.weights)
+                if isinstance(event, Summary):
+                    return Sweep.of(event, source, pattern)
+                found = result_of(event, source)
+                found = replace(found, runs_in=self)
+                return found if isinstance(found, PairSweep) else replace(found, attend=pattern)
         raise AssertionError("a sweep ends with its summary")
 
-    def events(self, request: PatchSweepRequest) -> Iterator[SweepEvent]:
+    def events(
+        self, request: Request, *, cells_of: CellsOf | None = None
+    ) -> Iterator[SweepEvent] | Iterator[TableEvent]:
         """Run a request, event by event; closing the iterator stops it."""
-        return sweep(self.backend, request, modules=self.vectors, limits=self.limits)
+        if isinstance(request, PatchSweepRequest):
+            return sweep(self.backend, request, modules=self.vectors, limits=self.limits)
+        laid_out = cells_of or self._cells_of(request)
+        return sweep_table(self.backend, request, limits=self.limits, cells_of=laid_out)
 
-    def estimate(self, request: PatchSweepRequest) -> Estimate:
+    def estimate(self, request: Request, *, cells_of: CellsOf | None = None) -> Estimate:
         """What a request would cost."""
-        return estimate(self.backend, request, modules=self.vectors, limits=self.limits)
+        if isinstance(request, PatchSweepRequest):
+            return estimate(self.backend, request, modules=self.vectors, limits=self.limits)
+        laid_out = cells_of or self._cells_of(request)
+        return estimate_table(self.backend, request, limits=self.limits, cells_of=laid_out)
+
+    def _cells_of(self, request: SweepRequest) -> CellsOf:
+        """Sites; or features, of the dictionary that the request names."""
+        if request.features is None:
+            return table_cells
+        from sonde.sae.own_cells import own_cells
+
+        return own_cells(request.features, self.describe())
+
+    def evaluate(
+        self, request: CircuitRequest, *, on_event: OnCircuit | None = None
+    ) -> CircuitEvaluation:
+        """How much of the model a circuit is; `Circuit.evaluate` asks it in plain arguments."""
+        found = finished(evaluate(self.backend, request, limits=self.limits), on_event)
+        source = Provenance.of(self.describe(), request, versions=versions())
+        return found.model_copy(update={"provenance": source})
 
     def capture(
         self,
@@ -138,17 +259,77 @@ class Model:
         return self.backend.capture(
             run,
             tokens,
-            model.hooks if hooks is None else hooks,
+            model.layer_hooks if hooks is None else hooks,
             range(model.n_layers) if layers is None else layers,
             range(len(tokens)) if positions is None else positions,
         )
+
+    def attention(
+        self,
+        prompt: str | Sequence[int],
+        *,
+        layers: Layers | Iterable[int] | int | None = None,
+        heads: Iterable[int] | int | None = None,
+    ) -> NDArray[np.float32]:
+        """What heads attend to: [layers, heads, T, T], the weight of every position for each key.
+
+        All layers and all heads, unless some are named.
+        """
+        found = self.attend(attention_request(prompt, layers=layers, heads=heads)).patterns
+        assert found is not None
+        return found
+
+    def head_scores(
+        self,
+        prompt: str | Sequence[int] | None = None,
+        *,
+        repeated: int | None = None,
+        seed: int = 0,
+        layers: Layers | Iterable[int] | int | None = None,
+    ) -> dict[HeadScore, NDArray[np.float64]]:
+        """How far each head attends to the token before, to the same one, or to what followed it.
+
+        `previous`, `duplicate` and `induction`, [layers, heads] each, of a prompt; or of so many
+        random tokens, `repeated` once. NaN where the prompt has no such keys.
+        """
+        found = self.attend(
+            attention_request(prompt, layers=layers, repeated=repeated, seed=seed, scores=True)
+        ).scores
+        assert found is not None
+        return found
+
+    def attend(self, request: AttentionRequest) -> Attention:
+        """Run a request for attention, with everything that a file or a picture of it needs."""
+        found = attend(self.backend, request, self.limits)
+        return Attention(
+            [self.backend.detokenize([token]) for token in found.tokens],
+            found.tokens,
+            found.layers,
+            found.heads,
+            found.patterns,
+            None if found.scores is None else dict(found.scores),
+            Provenance.of(self.describe(), request, versions=versions()),
+        )
+
+    def _pattern(
+        self, weights: str, prompt: str | list[int], layer: int, head: int
+    ) -> NDArray[np.float32]:
+        """One pattern, under the weights that a result was made with."""
+        found: NDArray[np.float32] = self.attention(prompt, layers=[layer], heads=[head])[0, 0]
+        now = self.describe().weights
+        if now != weights:
+            raise BadRequest(
+                f"the result was made with weights {weights}, and {now} are loaded; run the sweep "
+                "again"
+            )
+        return found
 
     def generate(
         self,
         prompt: str,
         *,
         max_tokens: int = 16,
-        patches: Sequence[Patch] = (),
+        writes: Sequence[Write] = (),
         temperature: float = 0.0,
         seed: int = 0,
     ) -> str:
@@ -156,46 +337,11 @@ class Model:
         request = GenerateRequest(
             tuple(self.backend.tokenize(prompt)),
             max_tokens=max_tokens,
-            patches=tuple(patches),
+            writes=tuple(writes),
             temperature=temperature,
             seed=seed,
         )
         return self.backend.detokenize([made.token for made in self.backend.generate(request)])
-
-
-def sweep_request(
-    *,
-    corrupt: str,
-    answer: str | int,
-    layers: Layers | Iterable[int],
-    clean: str | None = None,
-    foil: str | int | None = None,
-    hooks: Sequence[str] | str = ("post_block",),
-    positions: Places = "all",
-    metric: Metric = "logprob",
-    **options: Any,
-) -> PatchSweepRequest:
-    """Plain arguments as a request, for a model that is loaded here or on a server."""
-    unknown = sorted(set(options) - set(PatchSweepRequest.model_fields))
-    if unknown:
-        raise BadRequest(f"sweep() takes no {unknown[0]!r}; see PatchSweepRequest's fields")
-    vector = options.get("source_module") is not None or options.get("source_inline") is not None
-    if "source_run" not in options and not vector:
-        options["source_run"] = f"run-{uuid.uuid4().hex[:12]}"
-    try:
-        return PatchSweepRequest(
-            prompt=corrupt,
-            clean_prompt=clean,
-            hooks=[hooks] if isinstance(hooks, str) else list(hooks),
-            layers=_layers(layers),
-            positions=_positions(positions),
-            metric=metric,
-            **_token("answer", answer),
-            **({} if foil is None else _token("foil", foil)),
-            **options,
-        )
-    except ValidationError as error:
-        raise BadRequest(_one_line(error)) from error
 
 
 def load(
@@ -222,7 +368,7 @@ def load(
     `memory_budget` bounds a sweep's own work in bytes, `source_budget` the stored source runs.
 
     On a GPU `compile_layers` is faster after some seconds of compiling, and `fixed_rows` gives a
-    cell the same bits in any company, at about half the speed; a CPU gives them anyway.
+    cell the same bits however it is batched, at about half the speed; a CPU gives them anyway.
 
     `backend="vllm"` loads it into a vLLM engine instead, over so many ranks; `engine_options` are
     passed to that engine, and `memory_budget`, `device` and the two above are not for it.
@@ -235,17 +381,12 @@ def load(
                 "device, memory_budget, compile_layers and fixed_rows belong to backend='torch'; "
                 "give the vLLM engine its own settings as engine_options"
             )
-        return Model(
-            load_backend(
-                name,
-                dtype=dtype,
-                source_budget=source_budget,
-                tensor_parallel_size=tensor_parallel_size,
-                pipeline_parallel_size=pipeline_parallel_size,
-                options=engine_options,
-                progress=progress,
-            )
-        )
+        made = load_backend(
+            name, dtype=dtype, source_budget=source_budget, options=engine_options,
+            tensor_parallel_size=tensor_parallel_size,
+            pipeline_parallel_size=pipeline_parallel_size, progress=progress,
+        )  # fmt: skip
+        return Model(made)
     if tensor_parallel_size != 1 or pipeline_parallel_size != 1 or engine_options:
         raise BadRequest("several ranks and engine_options need backend='vllm'")
     from sonde.backends.torch.backend import TorchBackend
@@ -253,45 +394,7 @@ def load(
 
     loaded = load_model(name, dtype=dtype, device=device, progress=progress)
     model = TorchBackend(
-        loaded,
-        memory_budget=memory_budget,
-        source_budget=source_budget,
-        compile_layers=compile_layers,
-        fixed_rows=fixed_rows,
-    )
+        loaded, memory_budget=memory_budget, source_budget=source_budget,
+        compile_layers=compile_layers, fixed_rows=fixed_rows,
+    )  # fmt: skip
     return Model(model)
-
-
-@cache
-def versions() -> dict[str, str]:
-    """Versions of what a result depends on; read once, which takes milliseconds."""
-    from importlib.metadata import version
-
-    return {name: version(name) for name in ("sonde", "torch", "transformers")}
-
-
-def _token(name: str, value: str | int) -> dict[str, Any]:
-    return {f"{name}_token_id" if isinstance(value, int) else f"{name}_token": value}
-
-
-def _layers(layers: Layers | Iterable[int]) -> Any:
-    return layers if isinstance(layers, LayerRange) else list(layers)
-
-
-def _one_line(error: ValidationError) -> str:
-    """The first thing wrong with a request: the field, what is wanted there, and what it was."""
-    first = error.errors(include_url=False)[0]
-    field = ".".join(str(part) for part in first["loc"][:1])
-    return f"{field}: {first['msg']}; it was {first['input']!r}"
-
-
-def _positions(positions: Places) -> Positions:
-    """Words become spans; "all" becomes the wire's word for it."""
-    if isinstance(positions, str):
-        return "all_prompt" if positions in ("all", "all_prompt") else [Span(positions).to_wire()]
-    out: list[Position] = []
-    for place in positions:
-        if isinstance(place, str):
-            place = Span(place)
-        out.append(place.to_wire() if isinstance(place, Span) else place)
-    return out

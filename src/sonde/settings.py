@@ -1,11 +1,12 @@
 """Where things are and who may reach them: a HOCON file, then the environment, then flags.
 
     load_settings(environ=os.environ).p5.output_dir
-    load_settings(Path("aegir.conf"), flags={"aegir.gateway.port": 9000}).gateway.port
+    load_settings(Path("sonde.conf"), flags={"aegir.gateway.port": 9000}).gateway.port
 
-The later wins. The names (`aegir`, `P5Cfg`, `CheckpointConfig`) are those of existing
-configurations, which work unchanged: keys that are not ours are left alone. Trainer and gateway get
-the same values by construction, because one object holds both.
+The later wins. The keys (`aegir.p5…`) are those of existing configurations, which work unchanged:
+keys that are not ours are left alone. A variable is `SONDE_…`; the name that existing installations
+set (`AEGIR_…`) is another name of it, and the two may not disagree. Trainer and gateway get the
+same values by construction, because one object holds both.
 
 Not a place for what belongs to one command: a sweep's options, a model's name, a key.
 """
@@ -20,18 +21,18 @@ from typing import Any
 from sonde.errors import BadSetting
 from sonde.runs.layout import LIVE_NAME, LOG_NAME, METADATA_NAME, RunLayout
 
-CONFIG_VARIABLE = "AEGIR_CONFIG"
-"""Names the file where no flag does."""
+CONFIG_VARIABLES = ("SONDE_CONFIG", "AEGIR_CONFIG")
+"""Either names the file where no flag does."""
 
-CONFIG_NAME = "aegir.conf"
-"""Read from the working directory where neither says otherwise."""
+CONFIG_NAMES = ("sonde.conf", "aegir.conf")
+"""Read from the working directory where neither says otherwise: the first of them that is there."""
 
 
 @dataclass(frozen=True)
 class P5Cfg:
     """Where a gateway finds runs, and what their files are called."""
 
-    output_dir: Path = Path("/raid/checkpoints/p5")
+    output_dir: Path = Path("runs")
     sae_log_filename: str = LOG_NAME
     sae_live_log_filename: str = LIVE_NAME
     metadata_filename: str = METADATA_NAME
@@ -81,7 +82,8 @@ class Setting:
     key: str
     read: Callable[[Any], Any]
     expected: str
-    variable: str | None = None
+    variables: tuple[str, ...] = ()
+    """Ours first, then what existing installations call it."""
 
 
 def load_settings(
@@ -93,8 +95,8 @@ def load_settings(
 ) -> Settings:
     """Read everything once. Flags are by key, and None means that one was not given.
 
-    `config` is an error when it is not there; `aegir.conf` in `directory` (the working directory)
-    is read when it is.
+    `config` is an error when it is not there; `sonde.conf` or `aegir.conf` in `directory` (the
+    working directory) is read when it is.
     """
     filed = _file(config, environ, directory or Path())
     values: dict[str, Any] = {}
@@ -129,8 +131,8 @@ def _last(
     """The value that wins and where it is from; None for the default."""
     if flags.get(setting.key) is not None:
         return flags[setting.key], f"the flag --{setting.key.rpartition('.')[2].replace('_', '-')}"
-    if setting.variable and environ.get(setting.variable):
-        return environ[setting.variable], f"the variable {setting.variable}"
+    if variable := set_variable(environ, *setting.variables):
+        return environ[variable], f"the variable {variable}"
     tree, path = filed
     value: Any = tree
     for part in setting.key.split("."):
@@ -140,6 +142,16 @@ def _last(
         if value is None:
             return None
     return value, path
+
+
+def set_variable(environ: Mapping[str, str], *names: str) -> str | None:
+    """Which of a variable's names is set: ours before an inherited one. They may not disagree."""
+    given = [name for name in names if environ.get(name)]
+    for other in given[1:]:
+        if environ[other] != environ[given[0]]:
+            expected = f"the same as {given[0]}, which is {environ[given[0]]!r}: unset one of them"
+            raise BadSetting(other, environ[other], f"the variable {other}", expected)
+    return given[0] if given else None
 
 
 def _checked(setting: Setting, value: object, origin: str) -> Any:
@@ -153,11 +165,15 @@ def _file(
     config: Path | None, environ: Mapping[str, str], directory: Path
 ) -> tuple[Mapping[str, Any], str]:
     """The file's tree and its name; an empty tree where there is none and none was asked for."""
-    named = config or (Path(environ[CONFIG_VARIABLE]) if environ.get(CONFIG_VARIABLE) else None)
-    path = named or directory / CONFIG_NAME
-    if named is None and not path.is_file():
-        return {}, str(path)
-    return _parsed(path, "the flag --config" if config else CONFIG_VARIABLE), str(path)
+    if config is not None:
+        return _parsed(config, "the flag --config"), str(config)
+    if variable := set_variable(environ, *CONFIG_VARIABLES):
+        path = Path(environ[variable])
+        return _parsed(path, f"the variable {variable}"), str(path)
+    for path in (directory / name for name in CONFIG_NAMES):
+        if path.is_file():
+            return _parsed(path, "the working directory"), str(path)
+    return {}, str(directory / CONFIG_NAMES[0])
 
 
 def _parsed(path: Path, origin: str) -> Mapping[str, Any]:
@@ -227,10 +243,14 @@ _HOST = re.compile(r"[A-Za-z0-9.:_-]{1,253}")
 _NAME = "a plain file name without '/'"
 _COUNT = "a whole number of at least 1"
 
+GATEWAY_HOST = ("SONDE_GATEWAY_HOST", "AEGIR_GATEWAY_HOST")
+GATEWAY_PORT = ("SONDE_GATEWAY_PORT", "AEGIR_GATEWAY_PORT")
+OUTPUT_DIR = ("SONDE_OUTPUT_DIR", "AEGIR_P5_OUTPUT_DIR")
+
 SETTINGS = (
-    Setting("aegir.gateway.host", _host, "an address or a host's name", "AEGIR_GATEWAY_HOST"),
-    Setting("aegir.gateway.port", _port, "a port from 0 to 65535", "AEGIR_GATEWAY_PORT"),
-    Setting("aegir.p5.output_dir", _directory, "a directory's path", "AEGIR_P5_OUTPUT_DIR"),
+    Setting("aegir.gateway.host", _host, "an address or a host's name", GATEWAY_HOST),
+    Setting("aegir.gateway.port", _port, "a port from 0 to 65535", GATEWAY_PORT),
+    Setting("aegir.p5.output_dir", _directory, "a directory's path", OUTPUT_DIR),
     Setting("aegir.p5.sae_log_filename", _name, _NAME),
     Setting("aegir.p5.sae_live_log_filename", _name, _NAME),
     Setting("aegir.p5.metadata_filename", _name, _NAME),

@@ -1,17 +1,18 @@
 """Controls are computed like any other cell and judged without mercy."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from sonde.backends.base import FromRun, FromVector, Patch
+from sonde.backends.base import FromRun, FromVector, write_at
 from sonde.engine.controls import ControlRow, control_position, control_rows, judge
 from sonde.errors import ControlFailed
-from sonde.schema import HOOKS, ModelDescription
+from sonde.schema import CLASSIC_HOOKS, ModelDescription
 from tests.scripted import Scripted
 
-PATCH = Patch("mlp_in", 2, 3, FromRun("clean", (5,)), 0.5, np.ones(8, dtype=np.float32))
+PATCH = write_at("mlp_in", 2, 3, FromRun("clean", (5,)), 0.5, np.ones(8, dtype=np.float32))
 MODEL = Scripted().describe()
 LOOSE = Scripted(exact=False).describe()
 ALPHA = ControlRow("alpha_zero", PATCH)
@@ -20,21 +21,28 @@ ALPHA = ControlRow("alpha_zero", PATCH)
 def test_each_patch_gets_both_controls_and_neither_takes_a_shortcut() -> None:
     alpha, own = control_rows([PATCH], "mine")
 
-    assert (alpha.kind, alpha.patch.alpha, alpha.patch.source) == ("alpha_zero", 0.0, PATCH.source)
+    assert (alpha.kind, alpha.write.alpha, alpha.write.source) == ("alpha_zero", 0.0, PATCH.source)
     assert own.kind == "self_patch"
-    assert own.patch.source == FromRun("mine", (3,))
-    assert (own.patch.alpha, own.patch.mask) == (1.0, None)  # a mask would hide most of it
+    assert own.write.source == FromRun("mine", (3,))
+    assert (own.write.alpha, own.write.mask) == (1.0, None)  # a mask would hide most of it
     assert alpha.row.computed
     assert own.row.computed
 
 
+def test_what_is_added_is_written_back_and_not_added_to_itself() -> None:
+    alpha, own = control_rows([replace(PATCH, how="add")], "mine")
+
+    assert (alpha.write.how, alpha.write.alpha) == ("add", 0.0)
+    assert own.write.how == "set"
+
+
 def test_without_the_runs_own_activations_there_is_no_self_patch() -> None:
-    vector = Patch("mlp_in", 2, 3, FromVector(np.ones(8, dtype=np.float32)))
+    vector = write_at("mlp_in", 2, 3, FromVector(np.ones(8, dtype=np.float32)))
 
     assert [control.kind for control in control_rows([vector], None)] == ["alpha_zero"]
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("hook", CLASSIC_HOOKS)
 @pytest.mark.parametrize("layer", range(4))
 def test_a_control_sits_where_the_answer_can_see_it(hook: str, layer: int) -> None:
     position = control_position(hook, layer, [1, 4, 2], MODEL, 9)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from sonde.backends.torch.loading.fingerprint import fingerprint
 from sonde.backends.torch.loading.loaded import Loaded
 from sonde.engine import Limits, estimate
 from sonde.errors import BadRequest, LayerOutOfRange, NothingToPatch
-from sonde.schema import HOOKS, PatchSweepRequest
+from sonde.schema import CLASSIC_HOOKS, PatchSweepRequest
 from tests.engine.questions import CLEAN, CORRUPT, SHORT, request, summary_of
 from tests.scripted import Scripted
 from tests.tiny_model import tiny_llama, tiny_tokenizer
@@ -34,7 +34,7 @@ def question(**fields: Any) -> PatchSweepRequest:
         "clean_prompt": STORE,
         "source_run": "clean",
         "layers": [0, 1, 2],
-        "hooks": list(HOOKS),
+        "hooks": list(CLASSIC_HOOKS),
         "answer_token": " Mary",
     }
     return PatchSweepRequest(**given | fields)

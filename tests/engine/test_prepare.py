@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from sonde.backends.base import FromRun
+from sonde.backends.spots import terms
 from sonde.errors import (
     BadRequest,
     NothingToPatch,
@@ -13,7 +14,7 @@ from sonde.errors import (
     StaleSourceRun,
     UnknownSourceRun,
 )
-from sonde.schema import HOOKS, Summary
+from sonde.schema import CLASSIC_HOOKS, Summary
 from tests.engine.questions import CLEAN, CORRUPT, SHORT, events_of, from_zeros, request, summary_of
 from tests.scripted import Scripted
 
@@ -22,7 +23,7 @@ def stored(**options: Any) -> Scripted:
     """A backend that holds the clean prompt's run."""
     backend = Scripted(**options)
     tokens = backend.tokenize(CLEAN)
-    backend.capture("clean", tokens, HOOKS, [0, 1, 2, 3], range(len(tokens)))
+    backend.capture("clean", tokens, CLASSIC_HOOKS, [0, 1, 2, 3], range(len(tokens)))
     backend.log.clear()
     return backend
 
@@ -31,10 +32,10 @@ def sources(backend: Scripted) -> dict[int, tuple[int, ...]]:
     """Position -> source positions, of the cells that were scored."""
     out = {}
     for row in backend.scored:
-        if row.patches and not row.computed:
-            source = row.patches[0].source
-            assert isinstance(source, FromRun)
-            out[row.patches[0].position] = source.positions
+        if row.writes and not row.computed:
+            each = [term.source for term in terms(row.writes[0].source)]
+            taken = [p for source in each if isinstance(source, FromRun) for p in source.positions]
+            out[row.writes[0].site.positions[0]] = tuple(taken)
     return out
 
 
@@ -206,8 +207,8 @@ def test_a_missing_run_without_a_clean_prompt_is_not_found() -> None:
     ("held", "message"),
     [
         ((["mlp_in"], [0, 2], range(9)), "site=hook post_block; it holds hooks"),
-        ((HOOKS, [0, 1], range(9)), "site=layer 2; it holds layers"),
-        ((HOOKS, [0, 2], [2, 8]), "site=position 3; it holds positions"),
+        ((CLASSIC_HOOKS, [0, 1], range(9)), "site=layer 2; it holds layers"),
+        ((CLASSIC_HOOKS, [0, 2], [2, 8]), "site=position 3; it holds positions"),
     ],
 )
 def test_a_run_without_a_site_is_refused_by_that_site(held: Any, message: str) -> None:
@@ -234,7 +235,7 @@ def test_every_cell_names_the_very_run_that_was_checked() -> None:
 
     assert isinstance(summary, Summary)
     for row in backend.scored:
-        for patch in row.patches:
+        for patch in row.writes:
             if isinstance(patch.source, FromRun) and patch.source.run == "clean":
                 assert patch.source.generation == 1
 

@@ -16,14 +16,14 @@ from sonde.errors import (
     SondeError,
     SourceRunDropped,
 )
-from sonde.schema import HOOKS, Start, Summary
+from sonde.schema import CLASSIC_HOOKS, Start, Summary
 from tests.engine.questions import CLEAN, SHORT, events_of, from_zeros, request, summary_of
 from tests.scripted import Scripted
 
 
 def captured(backend: Scripted) -> Scripted:
     tokens = backend.tokenize(CLEAN)
-    backend.capture("clean", tokens, HOOKS, range(4), range(len(tokens)))
+    backend.capture("clean", tokens, CLASSIC_HOOKS, range(4), range(len(tokens)))
     backend.log.clear()
     return backend
 
@@ -36,7 +36,7 @@ def test_a_missing_run_is_captured_at_all_hooks_and_positions_of_the_swept_layer
     summary = summary_of(backend, request(layers=[2, 0, 2]))
 
     assert (summary.auto_captured, summary.captured_source_run) == (True, "clean")
-    assert (held[0].hooks, held[0].layers) == (list(HOOKS), [0, 2])
+    assert (held[0].hooks, held[0].layers) == (list(CLASSIC_HOOKS), [0, 2])
     assert held[0].positions == list(range(9))
 
 
@@ -96,7 +96,7 @@ def test_the_run_is_leased_while_the_sweep_goes_on() -> None:
 def test_a_long_sweep_renews_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = captured(Scripted(chunk=1))
     clock = iter(range(0, 10_000, 60))
-    module = import_module("sonde.engine.sweep")  # the package has the function of that name
+    module = import_module("sonde.engine.trial")
     monkeypatch.setattr(module, "time", SimpleNamespace(**vars(time)))
     monkeypatch.setattr(module.time, "monotonic", lambda: float(next(clock)))
 
@@ -178,7 +178,7 @@ def test_a_newer_run_of_the_same_name_is_somebody_elses() -> None:
     tokens = backend.tokenize(CLEAN)
     events: Any = sweep(backend, request())
     next(events)
-    newer = backend.capture("clean", tokens, HOOKS, [0], [0])
+    newer = backend.capture("clean", tokens, CLASSIC_HOOKS, [0], [0])
 
     events.close()
 
@@ -190,7 +190,7 @@ def test_a_run_replaced_in_mid_sweep_ends_it() -> None:
     tokens = backend.tokenize(CLEAN)
     events = sweep(backend, request())
     next(events)
-    backend.capture("clean", tokens, HOOKS, range(4), range(9))
+    backend.capture("clean", tokens, CLASSIC_HOOKS, range(4), range(9))
 
     with pytest.raises(SourceRunDropped, match="source dropped: run 'clean'"):
         list(events)

@@ -10,13 +10,13 @@ import pytest
 
 from sonde.backends.base import FromRun, FromVector
 from sonde.engine import VectorModule, sweep
-from sonde.errors import BaselineFailed, ControlFailed, HookNeverFired
-from sonde.schema import HOOKS, Cell, Start, Summary
+from sonde.errors import BaselineFailed, ControlFailed, HookNeverFired, WeightsChanged
+from sonde.schema import CLASSIC_HOOKS, Cell, PatchSweepRequest, Start, Summary
 from tests.engine.questions import CLEAN, CORRUPT, events_of, from_zeros, request, summary_of
 from tests.scripted import LAYERS, WIDTH, Scripted, weight
 
 VARYING = {"timing"}
-sweep_module = import_module("sonde.engine.sweep")
+trial_module = import_module("sonde.engine.trial")
 
 
 def told(summary: Summary) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def test_events_are_a_start_then_every_cell_once_then_the_summary() -> None:
 
 @pytest.mark.parametrize("chunk", [1, 3, 100])
 def test_chunks_make_no_difference(chunk: int) -> None:
-    asked = request(hooks=list(HOOKS), layers=list(range(LAYERS)), positions="all_prompt")
+    asked = request(hooks=list(CLASSIC_HOOKS), layers=list(range(LAYERS)), positions="all_prompt")
 
     assert told(summary_of(Scripted(chunk=chunk), asked)) == told(summary_of(Scripted(), asked))
 
@@ -70,7 +70,7 @@ def test_a_grid_planned_a_slab_at_a_time_is_the_same(
     """Twelve cells; the controls and the noise row come once, with the first."""
     asked = request(hooks=["mlp_in", "pre_attn"])
     expected = told(summary_of(Scripted(), asked))
-    monkeypatch.setattr(sweep_module, "SLAB", slab)
+    monkeypatch.setattr(trial_module, "SLAB", slab)
 
     assert told(summary_of(Scripted(), asked)) == expected
 
@@ -78,14 +78,18 @@ def test_a_grid_planned_a_slab_at_a_time_is_the_same(
 def test_the_first_cell_of_a_large_grid_does_not_wait_for_the_plan_of_its_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sweep_module, "SLAB", 5)
+    monkeypatch.setattr(trial_module, "SLAB", 5)
     backend = Scripted()
     given: list[int] = []
     score = backend.score
 
-    def counted(tokens: Any, rows: Any, ids: Any) -> Any:
-        given.append(len(rows))
-        return score(tokens, rows, ids)
+    def counted(work: Any) -> Any:
+        def noted() -> Any:
+            for each in work:
+                given.append(len(each.rows))
+                yield each
+
+        return score(noted())
 
     monkeypatch.setattr(backend, "score", counted)
     events = sweep(backend, request(hooks=["mlp_in", "pre_attn"]))
@@ -109,7 +113,7 @@ def test_a_list_of_one_hook_is_that_hook() -> None:
 
 def test_several_hooks_give_what_each_gives_alone_from_one_baseline_and_one_capture() -> None:
     backend = Scripted()
-    together = summary_of(backend, request(hooks=list(HOOKS)))
+    together = summary_of(backend, request(hooks=list(CLASSIC_HOOKS)))
 
     assert together.hook_grids is not None
     for each in together.hook_grids:
@@ -117,7 +121,7 @@ def test_several_hooks_give_what_each_gives_alone_from_one_baseline_and_one_capt
     assert together.grid == together.hook_grids[0].grid
     assert backend.log.count("baselines 2") == 1
     assert backend.log.count("capture clean") == 1
-    assert sum(row.computed and not row.patches for row in backend.scored) == 1
+    assert sum(row.computed and not row.writes for row in backend.scored) == 1
 
 
 def test_several_metrics_come_from_the_same_runs() -> None:
@@ -159,7 +163,7 @@ def test_alpha_and_mask_reach_every_cell() -> None:
     backend = Scripted()
     summary_of(backend, request(alpha=0.25, mask={"indices": [1, 4]}))
 
-    cells = [row.patches[0] for row in backend.scored if not row.computed]
+    cells = [row.writes[0] for row in backend.scored if not row.computed]
     assert {patch.alpha for patch in cells} == {0.25}
     for patch in cells:
         assert patch.mask is not None
@@ -170,7 +174,7 @@ def test_a_vector_source_needs_no_clean_prompt() -> None:
     backend = Scripted()
     summary = summary_of(backend, from_zeros())
 
-    cells = [row.patches[0] for row in backend.scored if not row.computed]
+    cells = [row.writes[0] for row in backend.scored if not row.computed]
     assert all(isinstance(p.source, FromVector) and not p.source.values.any() for p in cells)
     assert (summary.clean, summary.alignment, summary.auto_captured) == (None, None, False)
     assert backend.log.count("baselines 1") == 1
@@ -188,9 +192,9 @@ def test_a_named_vector_is_taken_at_its_site() -> None:
 
     for row in backend.scored:
         if not row.computed:
-            source = row.patches[0].source
+            source = row.writes[0].source
             assert isinstance(source, FromVector)
-            assert source.values.tolist() == [3.0 * row.patches[0].layer] * WIDTH
+            assert source.values.tolist() == [3.0 * row.writes[0].site.layer] * WIDTH
 
 
 def test_controls_at_each_hook_are_computed_and_equal_the_baseline() -> None:
@@ -205,7 +209,7 @@ def test_controls_at_each_hook_are_computed_and_equal_the_baseline() -> None:
     assert all(control.passed and control.difference == 0 for control in summary.controls)
     computed = [row for row in backend.scored if row.computed]
     assert len(computed) == 5
-    own = computed[2].patches[0].source
+    own = computed[2].writes[0].source
     assert isinstance(own, FromRun)
     assert own.run.endswith(".own")
 
@@ -281,6 +285,28 @@ def test_a_failure_in_mid_sweep_is_the_callers_to_see() -> None:
     with pytest.raises(HookNeverFired):
         list(events)
     assert backend.runs == {}
+
+
+@pytest.mark.parametrize("asked", [request(), from_zeros()])
+def test_weights_that_change_in_mid_sweep_leave_no_result(asked: PatchSweepRequest) -> None:
+    def train(chunk: int) -> None:
+        backend.weights = "w2"
+
+    backend = Scripted(before_chunk=train)
+    events = sweep(backend, asked)
+    assert isinstance(next(events), Start)
+    with pytest.raises(WeightsChanged, match="from w1 to w2 while.*repeat the request"):
+        list(events)
+    assert backend.runs == {}
+
+
+def test_weights_that_are_noticed_at_the_baseline_are_those_of_the_sweep() -> None:
+    class Trained(Scripted):
+        def baselines(self, *args: Any) -> list[list[float]]:
+            self.weights = "w2"
+            return super().baselines(*args)
+
+    assert isinstance(events_of(Trained(), request())[-1], Summary)
 
 
 def test_words_stand_under_the_columns() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sonde.errors import BadRequest, PositionOutOfRange
-from sonde.prompts import Pairs, align, pair_explicitly
+from sonde.prompts import Matching, align, pair_explicitly
 from sonde.schema import Pairing
 
 PAIRINGS: tuple[Pairing, ...] = get_args(Pairing)
@@ -15,12 +15,12 @@ CLEAN_LONGER = ([1, 2, 30, 31, 32, 4, 5], [1, 2, 90, 91, 4, 5])
 CORRUPT_LONGER = ([1, 2, 30, 31, 4, 5], [1, 2, 90, 91, 92, 93, 94, 4, 5])
 
 
-def single(pairs: Pairs) -> dict[int, int]:
+def single(pairs: Matching) -> dict[int, int]:
     """Position -> its one clean position."""
     return {position: source for position, (source,) in pairs.sources.items()}
 
 
-def middle(pairs: Pairs) -> dict[int, tuple[int, ...]]:
+def middle(pairs: Matching) -> dict[int, tuple[int, ...]]:
     return {position: tuple(sources) for position, sources in pairs.alignment.paired}
 
 

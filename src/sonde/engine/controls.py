@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sonde.backends.base import FromRun, Patch, Row
+from sonde.backends.base import FromRun, Row, Write
 from sonde.errors import ControlFailed
-from sonde.schema import Control, Hook, ModelDescription
+from sonde.schema import HOOK_TABLE, Control, Hook, ModelDescription
 
 TOLERANCE = {"float32": 1e-3, "float16": 0.05, "bfloat16": 0.5}
 """In log-probability, on machines where a row's bits depend on the batch; 0 where they do not."""
@@ -24,12 +24,12 @@ class ControlRow:
     """A control cell and the row that computes it."""
 
     kind: Literal["alpha_zero", "self_patch"]
-    patch: Patch
+    write: Write
 
     @property
     def row(self) -> Row:
         """The row, never answered by a shortcut."""
-        return Row((self.patch,), computed=True)
+        return Row((self.write,), computed=True)
 
 
 def control_position(
@@ -37,18 +37,19 @@ def control_position(
 ) -> int:
     """A position of the sweep whose patch at this site can reach the answer."""
     position = positions[len(positions) // 2]
-    seen = layer < model.n_layers - 1 or hook == "pre_attn"
+    seen = layer < model.n_layers - 1 or HOOK_TABLE[hook].enters == 0
     return position if seen else n_tokens - 1
 
 
-def control_rows(patches: Sequence[Patch], own_run: str | None) -> list[ControlRow]:
-    """Both controls for each patch; `own_run` holds the corrupt prompt's own activations."""
+def control_rows(writes: Sequence[Write], own_run: str | None) -> list[ControlRow]:
+    """Both controls for each write; `own_run` holds the corrupt prompt's own activations."""
     rows = []
-    for patch in patches:
-        rows.append(ControlRow("alpha_zero", replace(patch, alpha=0.0)))
+    for write in writes:
+        rows.append(ControlRow("alpha_zero", replace(write, alpha=0.0)))
         if own_run is not None:
-            own = FromRun(own_run, (patch.position,))
-            rows.append(ControlRow("self_patch", replace(patch, source=own, alpha=1.0, mask=None)))
+            own = FromRun(own_run, write.site.positions)
+            same = replace(write, source=own, alpha=1.0, mask=None, how="set")
+            rows.append(ControlRow("self_patch", same))
     return rows
 
 
@@ -62,18 +63,19 @@ def judge(
     pairs = zip(logprobs, baseline, strict=True)
     difference = max((abs(a - b) for a, b in pairs), key=lambda d: math.inf if d != d else d)
     tolerance = 0.0 if model.exact else TOLERANCE[model.dtype]
-    patch = control.patch
+    site = control.write.site
     if not difference <= tolerance:
         raise ControlFailed(
-            f"control {control.kind} at {patch.hook}, layer {patch.layer}, position "
-            f"{patch.position} differs from the baseline by {difference:.3g} in log-probability "
+            f"control {control.kind} at {site.hook}, layer {site.layer}, position "
+            f"{site.positions[0]} differs from the baseline by {difference:.3g} in log-probability "
             f"(allowed: {tolerance:g}); no number of this sweep can be trusted"
         )
     return Control(
         kind=control.kind,
-        hook=patch.hook,
-        layer=patch.layer,
-        position=patch.position,
+        hook=site.hook,
+        layer=site.layer,
+        head=site.head,
+        position=site.positions[0],
         difference=difference,
         tolerance=tolerance,
         passed=True,

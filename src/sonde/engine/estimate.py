@@ -6,12 +6,17 @@ the backend's, which knows how fast it is. The corrupt prompt is run once and no
 
 from collections.abc import Sequence
 
-from sonde.backends.base import Backend
+import numpy as np
+
+from sonde.backends.base import Backend, FromVector, Row, Work, logprobs_of, write_at
 from sonde.engine import prepare
-from sonde.engine.plan import Limits, Plan, check, check_size
+from sonde.engine.plan import Limits, Plan, check, check_size, classic_hooks
 from sonde.engine.vectors import NamedVectors
-from sonde.prompts import Pairs
-from sonde.schema import Estimate, PatchSweepRequest, Site
+from sonde.prompts import Matching
+from sonde.schema import HOOK_TABLE, Estimate, PatchSweepRequest
+
+NOTHING = FromVector(np.zeros(0, dtype=np.float32))
+"""What is written does not matter to what it costs."""
 
 
 def estimate(
@@ -30,17 +35,19 @@ def estimate(
     check_size(plan, len(positions), limits)
     same, alike = set[int](), set[int]()
     if clean is not None and not plan.from_vector:
-        pairs = prepare.pair_up(backend, plan, positions, corrupt, clean, len(clean))
-        positions, _ = prepare.aligned(positions, pairs, [])
-        same, alike = _unchanged(positions, pairs, clean, corrupt)
-    sites = [
-        Site(hook=hook, layer=layer, position=position)
+        matching = prepare.pair_up(backend, plan, positions, corrupt, clean, len(clean))
+        positions, _ = prepare.aligned(positions, matching, [])
+        same, alike = _unchanged(positions, matching, clean, corrupt)
+    embeddings = {hook for hook in plan.hooks if HOOK_TABLE[hook].enters == 0}
+    rows = [
+        Row((write_at(hook, layer, position, NOTHING),))
         for hook in plan.hooks
         for layer in plan.layers
         for position in positions
-        if request.alpha != 0 and position not in (same if layer or hook != "pre_attn" else alike)
+        if request.alpha != 0
+        and position not in (alike if not layer and hook in embeddings else same)
     ]
-    cost = backend.cost(corrupt, sites)
+    cost = backend.cost([Work(corrupt, rows, logprobs_of(plan.token_ids))])
     return Estimate(
         cells=len(plan.hooks) * len(plan.layers) * len(positions),
         computed_cells=cost.computed_rows,
@@ -53,7 +60,10 @@ def estimate(
 
 
 def _unchanged(
-    positions: Sequence[int], pairs: Pairs | None, clean: Sequence[int], corrupt: Sequence[int]
+    positions: Sequence[int],
+    matching: Matching | None,
+    clean: Sequence[int],
+    corrupt: Sequence[int],
 ) -> tuple[set[int], set[int]]:
     """Positions whose source is what is there already: their cells need no work.
 
@@ -62,7 +72,7 @@ def _unchanged(
     alike = {
         position
         for position in positions
-        if (pairs is None or pairs.sources[position] == (position,))
+        if (matching is None or matching.sources[position] == (position,))
         and position < len(clean)
         and clean[position] == corrupt[position]
     }
@@ -73,5 +83,5 @@ def _unchanged(
 
 def _source_bytes(plan: Plan, clean: list[int] | None) -> int:
     size = 4 if plan.model.dtype == "float32" else 2
-    rows = len(plan.model.hooks) * len(set(plan.layers)) * len(clean or [])
+    rows = len(classic_hooks(plan.model)) * len(set(plan.layers)) * len(clean or [])
     return size * plan.model.width * rows

@@ -17,7 +17,15 @@ from sonde.errors import (
     NotOneToken,
     UnknownHook,
 )
-from sonde.schema import Hook, LayerRange, Layers, Metric, ModelDescription, PatchSweepRequest
+from sonde.schema import (
+    CLASSIC_HOOKS,
+    Hook,
+    LayerRange,
+    Layers,
+    Metric,
+    ModelDescription,
+    PatchSweepRequest,
+)
 
 
 @dataclass(frozen=True)
@@ -25,9 +33,12 @@ class Limits:
     """The largest sweep that is admitted."""
 
     cells: int = 1_000_000
+    scored_cells: int = 10_000_000
+    """Where cells are scored to first order, and few of them run."""
     layers: int = 10_000
     positions: int = 100_000
     prompt_chars: int = 4_000_000
+    pairs: int = 10_000
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,11 @@ class Plan:
     def token_ids(self) -> list[int]:
         """Ids that are graded: the answer, then the foil when there is one."""
         return [self.answer] if self.foil is None else [self.answer, self.foil]
+
+
+def classic_hooks(model: ModelDescription) -> list[Hook]:
+    """The hooks of a model that the patching contract knows; the others are for general sweeps."""
+    return [hook for hook in model.hooks if hook in CLASSIC_HOOKS]
 
 
 def check(
@@ -80,9 +96,10 @@ def _hooks(request: PatchSweepRequest, model: ModelDescription) -> tuple[Hook, .
     if request.hooks is not None and not request.hooks:
         raise BadRequest("hooks must be a non-empty list; leave it out to sweep one hook")
     names = [request.hook] if request.hooks is None else request.hooks
+    known = classic_hooks(model)
     for name in names:
-        if name not in model.hooks:
-            raise UnknownHook(name, model.hooks)
+        if name not in known:
+            raise UnknownHook(name, known)
     return tuple(dict.fromkeys(cast(list[Hook], names)))
 
 

@@ -10,8 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from sonde.backends.base import Backend, FromRun, FromVector, Patch, Vector
-from sonde.engine.plan import Plan
+from sonde.backends.base import (
+    Backend,
+    FromRun,
+    FromVector,
+    MeanOf,
+    Source,
+    Vector,
+    Write,
+    logprobs_of,
+    write_at,
+)
+from sonde.engine.plan import Plan, classic_hooks
 from sonde.engine.vectors import NamedVectors, mask_vector, row, unpack
 from sonde.errors import (
     BadRequest,
@@ -26,7 +36,7 @@ from sonde.errors import (
     UnknownSourceRun,
 )
 from sonde.prompts import (
-    Pairs,
+    Matching,
     align,
     expand_positions,
     pair_explicitly,
@@ -43,12 +53,14 @@ def baselines(
 
     With a clean prompt that is about to be captured, that one too, in the same pass.
     """
-    ids, hooks = plan.token_ids, plan.hooks
+    readout, hooks = logprobs_of(plan.token_ids), plan.hooks
     try:
         if clean is not None and all(_fit(tokens, plan) for tokens in (corrupt, clean)):
-            both = backend.baselines([corrupt, clean], ids, plan.model.hooks)
+            both = backend.baselines(
+                [(corrupt, readout), (clean, readout)], classic_hooks(plan.model)
+            )
             return _finite(both[0]), both[1]
-        return _finite(backend.baselines([corrupt], ids, hooks)[0]), None
+        return _finite(backend.baselines([(corrupt, readout)], hooks)[0]), None
     except EngineLost:
         raise  # not this prompt's fault, and the server has to know
     except SondeError as error:
@@ -80,7 +92,7 @@ def capture(backend: Backend, plan: Plan, tokens: Sequence[int]) -> SourceRun:
     assert run is not None
     layers = sorted(set(plan.layers))
     try:
-        return backend.capture(run, tokens, plan.model.hooks, layers, range(len(tokens)))
+        return backend.capture(run, tokens, classic_hooks(plan.model), layers, range(len(tokens)))
     except (RequestTooLarge, EngineLost):
         raise  # they say what to change, or that nothing more will work
     except SondeError as error:
@@ -104,20 +116,20 @@ def pair_up(
     corrupt: Sequence[int],
     clean: Sequence[int] | None,
     n_source: int,
-) -> Pairs | None:
+) -> Matching | None:
     """Which source position each position takes (checks 21 and 22); None means its own."""
     request = plan.request
     if request.source_positions is not None:
         sources = _source_positions(backend, request.source_positions, request.clean_prompt)
         return pair_explicitly(positions, sources, n_clean=n_source, n_corrupt=len(corrupt))
     if clean is not None:
-        pairs = align(clean, corrupt, pairing=request.pairing)
-        if not any(position in pairs.sources for position in positions):
+        matching = align(clean, corrupt, pairing=request.pairing)
+        if not any(position in matching.sources for position in positions):
             raise NothingToPatch(
                 "no alignable positions: the prompts share none of the requested tokens; "
                 "pass pairing ('last', 'first', 'proportional' or 'mean') or source_positions"
             )
-        return pairs
+        return matching
     if n_source != len(corrupt):
         raise BadRequest(
             f"run {request.source_run!r} was captured from a {n_source}-token prompt but this "
@@ -138,42 +150,47 @@ def _source_positions(
 
 
 def aligned(
-    positions: list[int], pairs: Pairs | None, warnings: list[str]
+    positions: list[int], matching: Matching | None, warnings: list[str]
 ) -> tuple[list[int], list[Skipped]]:
     """The positions that have a source, and those that do not with the reason."""
-    if pairs is None:
+    if matching is None:
         return positions, []
     skipped = [
-        Skipped(position=position, reason=pairs.reasons[position])
+        Skipped(position=position, reason=matching.reasons[position])
         for position in positions
-        if position not in pairs.sources
+        if position not in matching.sources
     ]
     if skipped:
         warnings.append(
             f"{len(skipped)} of {len(positions)} positions have no counterpart in the clean prompt "
-            f"and were left out (pairing {pairs.alignment.pairing!r}); 'proportional' and 'mean' "
-            "give every position one, and source_positions names them"
+            f"and were left out (pairing {matching.alignment.pairing!r}); 'proportional' and "
+            "'mean' give every position one, and source_positions names them"
         )
-    return [position for position in positions if position in pairs.sources], skipped
+    return [position for position in positions if position in matching.sources], skipped
 
 
-PatchAt = Callable[[Hook, int, int], Patch]
-"""Hook, layer, position -> the patch of that cell."""
+WriteAt = Callable[[Hook, int, int], Write]
+"""Hook, layer, position -> the write of that cell."""
 
 
-def captured_source(plan: Plan, run: SourceRun, pairs: Pairs | None) -> PatchAt:
+def captured_source(plan: Plan, run: SourceRun, matching: Matching | None) -> WriteAt:
     """Cells that take their activation from the source run."""
     mask = _mask(plan)
 
-    def make(hook: Hook, layer: int, position: int) -> Patch:
-        taken = (position,) if pairs is None else pairs.sources[position]
-        source = FromRun(run.run, taken, run.generation)
-        return Patch(hook, layer, position, source, plan.request.alpha, mask)
+    def make(hook: Hook, layer: int, position: int) -> Write:
+        taken = (position,) if matching is None else matching.sources[position]
+        return write_at(hook, layer, position, _mean_of(run, taken), plan.request.alpha, mask)
 
     return make
 
 
-def vector_source(plan: Plan, modules: NamedVectors) -> PatchAt:
+def _mean_of(run: SourceRun, positions: Sequence[int]) -> Source:
+    """The activation at one position of a run; at several, their mean."""
+    each = tuple([FromRun(run.run, (position,), run.generation) for position in positions])
+    return each[0] if len(each) == 1 else MeanOf(each)
+
+
+def vector_source(plan: Plan, modules: NamedVectors) -> WriteAt:
     """Cells that take a vector: zeros, a row of the table, or a named one."""
     request, width, mask = plan.request, plan.model.width, _mask(plan)
     fixed: Vector | None = None
@@ -190,9 +207,9 @@ def vector_source(plan: Plan, modules: NamedVectors) -> PatchAt:
             for layer in plan.layers
         }
 
-    def make(hook: Hook, layer: int, position: int) -> Patch:
+    def make(hook: Hook, layer: int, position: int) -> Write:
         values = fixed if fixed is not None else named[hook, layer]
-        return Patch(hook, layer, position, FromVector(values), request.alpha, mask)
+        return write_at(hook, layer, position, FromVector(values), request.alpha, mask)
 
     return make
 
@@ -205,14 +222,16 @@ def _mask(plan: Plan) -> Vector | None:
     return mask_vector(request.mask, table, plan.model.width)
 
 
-def check_held(run: SourceRun, plan: Plan, pairs: Pairs | None, positions: Sequence[int]) -> None:
+def check_held(
+    run: SourceRun, plan: Plan, matching: Matching | None, positions: Sequence[int]
+) -> None:
     """Every site the cells will read is in the run, under these weights (check 23)."""
     if run.weights != plan.model.weights:
         raise StaleSourceRun(run.run, run.weights, plan.model.weights)
     wanted = {
         source
         for position in positions
-        for source in ((position,) if pairs is None else pairs.sources[position])
+        for source in ((position,) if matching is None else matching.sources[position])
     }
     for name, needed, held in (
         ("hook", set(plan.hooks), set(run.hooks)),

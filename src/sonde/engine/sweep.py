@@ -10,24 +10,23 @@ Controls ride along (see `controls`). The sweep owns what it captures: whatever 
 a caller that stops listening, it is dropped and its lease returned.
 """
 
-import math
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from itertools import islice, product
+from dataclasses import dataclass, replace
+from functools import partial
 
-from sonde.backends.base import Backend, Patch, Row
+from sonde.backends.base import Backend, Row, Write, logprobs_of
 from sonde.engine import prepare
-from sonde.engine.controls import ControlRow, control_position, control_rows, judge
+from sonde.engine.controls import control_position, control_rows
 from sonde.engine.metrics import Grading
 from sonde.engine.plan import Limits, Plan, check, check_size
 from sonde.engine.tally import Tally
+from sonde.engine.trial import Panel, Trial, run
 from sonde.engine.vectors import NamedVectors
-from sonde.errors import ControlFailed, RequestTooLarge, SourceRunDropped, UnknownSourceRun
+from sonde.errors import RequestTooLarge, SourceRunDropped, UnknownSourceRun
 from sonde.schema import (
-    Cell,
     Hook,
     PatchSweepRequest,
     PromptTokens,
@@ -36,11 +35,6 @@ from sonde.schema import (
     SweepEvent,
     Timing,
 )
-
-SLAB = 4096
-"""Cells that are planned at a time: a large grid's first cell does not wait for its last."""
-RENEW_SECONDS = 100.0
-"""A running sweep renews its leases well within the store's TTL."""
 
 
 def sweep(
@@ -55,23 +49,23 @@ def sweep(
     with ExitStack() as cleanup:
         job = _prepare(backend, request, modules or {}, limits or Limits(), cleanup, clock)
         yield job.tally.start()
-        yield from _score(job, clock)
+        for made in run(backend, [job.trial]):
+            for _, panel, cell, logprobs in made:
+                place = divmod(cell, len(job.tally.positions))
+                yield job.tally.cell(job.tally.plan.hooks[panel], *place, logprobs)
+        job.tally.controls, job.tally.noise = job.trial.judged, job.trial.noise
+        clock.lap("cells")
         if request.keep_source:
             job.own_capture.pop_all()  # only a sweep that succeeds leaves a run behind
         cleanup.close()  # what was captured is gone before the summary says that it was
-        yield job.tally.summary(clock.timing(job.tally.n_cells))
+        yield job.tally.summary(clock.timing(job.tally.n_cells, job.trial.computed))
 
 
 @dataclass(frozen=True)
 class _Job:
     """A sweep that is ready to run."""
 
-    backend: Backend
-    corrupt: list[int]
-    patch_at: prepare.PatchAt
-    controls: list[ControlRow]
-    leased: list[str]
-    holder: str
+    trial: Trial
     tally: Tally
     own_capture: ExitStack
     """Drops the run that this sweep captured."""
@@ -83,7 +77,6 @@ class _Clock:
     def __init__(self) -> None:
         self._began = self._last = time.perf_counter()
         self._spent = {"baseline": 0.0, "capture": 0.0, "cells": 0.0}
-        self.computed = 0
 
     def lap(self, stage: str) -> None:
         """Give the time since the last lap to a stage."""
@@ -91,7 +84,7 @@ class _Clock:
         self._spent[stage] += now - self._last
         self._last = now
 
-    def timing(self, cells: int) -> Timing:
+    def timing(self, cells: int, computed: int) -> Timing:
         """The whole."""
         total = time.perf_counter() - self._began
         return Timing(
@@ -100,7 +93,7 @@ class _Clock:
             cells_seconds=self._spent["cells"],
             total_seconds=total,
             cells=cells,
-            computed_cells=self.computed,
+            computed_cells=computed,
             cells_per_second=cells / total,
         )
 
@@ -119,6 +112,7 @@ def _prepare(
     clean = None if request.clean_prompt is None else backend.tokenize(request.clean_prompt)
     fresh = clean if request.source_run not in backend.manifests() else None
     baseline, of_clean = prepare.baselines(backend, plan, corrupt, fresh)
+    plan = replace(plan, model=backend.describe())  # other weights may have been noticed by now
     clock.lap("baseline")
     positions = prepare.positions_in(backend, request.positions, request.prompt, len(corrupt))
     check_size(plan, len(positions), limits)
@@ -129,19 +123,19 @@ def _prepare(
     skipped: list[Skipped] = []
     own_capture = cleanup.enter_context(ExitStack())
     if plan.from_vector:
-        patch_at = prepare.vector_source(plan, modules)
+        write_at = prepare.vector_source(plan, modules)
     else:
-        run, captured = _source_run(backend, plan, clean, own_capture)
-        prepare.check_prompt(run, clean)
+        source, captured = _source_run(backend, plan, clean, own_capture)
+        prepare.check_prompt(source, clean)
         clean_logprobs = of_clean if captured is not None else None
-        pairs = prepare.pair_up(backend, plan, positions, corrupt, clean, run.n_tokens)
+        pairs = prepare.pair_up(backend, plan, positions, corrupt, clean, source.n_tokens)
         positions, skipped = prepare.aligned(positions, pairs, warnings)
-        prepare.check_held(run, plan, pairs, positions)
-        _lease(backend, run.run, holder, cleanup)
-        leased.append(run.run)
-        patch_at = prepare.captured_source(plan, run, pairs)
+        prepare.check_held(source, plan, pairs, positions)
+        _lease(backend, source.run, holder, cleanup)
+        leased.append(source.run)
+        write_at = prepare.captured_source(plan, source, pairs)
     own = _own_run(backend, plan, corrupt, positions, holder, cleanup, warnings)
-    controls = control_rows(_control_patches(plan, patch_at, positions, len(corrupt)), own)
+    controls = control_rows(_control_writes(plan, write_at, positions, len(corrupt)), own)
     clock.lap("capture")
     tally = Tally(
         plan,
@@ -155,7 +149,28 @@ def _prepare(
         warnings,
         skipped,
     )
-    return _Job(backend, corrupt, patch_at, controls, leased, holder, tally, own_capture)
+    trial = Trial(
+        plan.model,
+        corrupt,
+        logprobs_of(plan.token_ids),
+        baseline,
+        [_panel(hook, plan.layers, positions, write_at) for hook in plan.hooks],
+        controls,
+        [partial(backend.lease, run_name, holder) for run_name in leased],
+    )
+    return _Job(trial, tally, own_capture)
+
+
+def _panel(
+    hook: Hook, layers: Sequence[int], positions: Sequence[int], write_at: prepare.WriteAt
+) -> Panel:
+    """The grid of one hook: layers by positions."""
+
+    def row_at(place: tuple[int, ...]) -> Row:
+        layer, position = place
+        return Row((write_at(hook, layers[layer], positions[position]),))
+
+    return Panel((len(layers), len(positions)), row_at)
 
 
 def _source_run(
@@ -190,16 +205,16 @@ def _lease(backend: Backend, run: str, holder: str, cleanup: ExitStack) -> None:
     cleanup.callback(backend.release, run, holder)
 
 
-def _control_patches(
-    plan: Plan, patch_at: prepare.PatchAt, positions: list[int], n_tokens: int
-) -> list[Patch]:
+def _control_writes(
+    plan: Plan, write_at: prepare.WriteAt, positions: list[int], n_tokens: int
+) -> list[Write]:
     """One site per hook, in the middle of the sweep."""
     layer = plan.layers[len(plan.layers) // 2]
     out = []
     for hook in plan.hooks:
-        patch = patch_at(hook, layer, positions[len(positions) // 2])
+        write = write_at(hook, layer, positions[len(positions) // 2])
         position = control_position(hook, layer, positions, plan.model, n_tokens)
-        out.append(Patch(hook, layer, position, patch.source, patch.alpha, patch.mask))
+        out.append(replace(write, site=replace(write.site, positions=(position,))))
     return out
 
 
@@ -230,51 +245,3 @@ def _token_texts(backend: Backend, corrupt: list[int], clean: list[int] | None) 
         return [backend.detokenize([token]) for token in tokens]
 
     return PromptTokens(prompt=texts(corrupt), clean=None if clean is None else texts(clean))
-
-
-def _score(job: _Job, clock: _Clock) -> Iterator[Cell]:
-    """All rows, a slab at a time: the baseline again, the controls, and every cell of the grid."""
-    plan, n_positions = job.tally.plan, len(job.tally.positions)
-    places = product(plan.hooks, range(len(plan.layers)), range(n_positions))
-    proofs = [Row(computed=True), *(control.row for control in job.controls)]
-    renewed = time.monotonic()
-    while (slab := list(islice(places, SLAB))) or proofs:
-        for cells in _score_slab(job, clock, proofs, slab):
-            yield from cells
-            if time.monotonic() - renewed > RENEW_SECONDS:
-                renewed = time.monotonic()
-                for run in job.leased:
-                    job.backend.lease(run, job.holder)
-        proofs = []
-    clock.lap("cells")
-
-
-def _score_slab(
-    job: _Job, clock: _Clock, proofs: list[Row], places: list[tuple[Hook, int, int]]
-) -> Iterator[list[Cell]]:
-    """Some cells, chunk by chunk, after the rows that prove the sweep."""
-    tally, plan, first = job.tally, job.tally.plan, len(proofs)
-    patches = (
-        job.patch_at(hook, plan.layers[row], tally.positions[column])
-        for hook, row, column in places
-    )
-    rows = [*proofs, *(Row((patch,)) for patch in patches)]
-    for scores in job.backend.score(job.corrupt, rows, plan.token_ids):
-        clock.computed += sum(1 for row in scores.rows if row >= first) if scores.computed else 0
-        cells = []
-        for row, logprobs in zip(scores.rows, scores.logprobs.tolist(), strict=True):
-            if row >= first:
-                cells.append(tally.cell(*places[row - first], logprobs))
-            elif row == 0:
-                tally.noise = _rerun(logprobs)
-            else:
-                control = judge(job.controls[row - 1], logprobs, tally.baseline, plan.model)
-                tally.controls.append(control)
-        yield cells
-
-
-def _rerun(logprobs: list[float]) -> list[float]:
-    """The baseline once more; the noise floor is its distance from the first."""
-    if not all(map(math.isfinite, logprobs)):
-        raise ControlFailed(f"the unpatched prompt, run among the cells, gave {logprobs}")
-    return logprobs

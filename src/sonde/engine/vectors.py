@@ -46,30 +46,33 @@ class VectorModule:
 NamedVectors = Mapping[str, VectorModule]
 
 
-def unpack(table: PatchVectors, *, where: str = "patch[0]") -> NDArray[np.float32]:
+def unpack(
+    table: PatchVectors, *, where: str = "patch[0]", field: str = "patch_vectors"
+) -> NDArray[np.float32]:
     """The table as [rows, width] in float32; refused by arithmetic before anything is decoded.
 
-    `where` begins the message of a refusal: a sweep is one patch, a completion has a list of them.
+    `where` and `field` begin the message of a refusal: a sweep is one patch, a completion has a
+    list of them.
     """
     if len(table.shape) != 2 or min(table.shape, default=0) < 1:
-        raise BadVectors(f"{where}: patch_vectors.shape {table.shape} is not [rows, width]")
+        raise BadVectors(f"{where}: {field}.shape {table.shape} is not [rows, width]")
     size = math.prod(table.shape) * ITEM_BYTES[table.dtype]
     if size > MAX_TABLE_BYTES:
-        raise BadVectors(f"{where}: patch_vectors of {size} bytes; at most {MAX_TABLE_BYTES}")
+        raise BadVectors(f"{where}: {field} of {size} bytes; at most {MAX_TABLE_BYTES}")
     if len(table.data) != 4 * math.ceil(size / 3):
         raise BadVectors(
-            f"{where}: patch_vectors.data has {len(table.data)} base64 characters; "
+            f"{where}: {field}.data has {len(table.data)} base64 characters; "
             f"{table.shape} of {table.dtype} takes {4 * math.ceil(size / 3)}"
         )
     try:
         raw = base64.b64decode(table.data, validate=True)
     except binascii.Error as error:
-        raise BadVectors(f"{where}: patch_vectors.data is not base64: {error}") from error
+        raise BadVectors(f"{where}: {field}.data is not base64: {error}") from error
     if len(raw) != size:
-        raise BadVectors(f"{where}: patch_vectors.data holds {len(raw)} bytes, not {size}")
+        raise BadVectors(f"{where}: {field}.data holds {len(raw)} bytes, not {size}")
     values = _decode(raw, table.dtype).reshape(table.shape)
     if not np.isfinite(values).all():
-        raise BadVectors(f"{where}: patch_vectors hold NaN or infinity")
+        raise BadVectors(f"{where}: {field} hold NaN or infinity")
     return values
 
 

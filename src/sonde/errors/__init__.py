@@ -4,6 +4,7 @@ SondeError
 ├── RequestError                the caller can fix it
 │   ├── BadRequest              a field, alone or with another, makes no sense
 │   │   ├── UnknownHook
+│   │   ├── HeadOutOfRange
 │   │   ├── LayerOutOfRange
 │   │   ├── PositionOutOfRange
 │   │   ├── SpanNotFound
@@ -23,6 +24,7 @@ SondeError
 │   ├── UnknownSourceRun        a run, or a site of it, that is not in the store
 │   │   ├── SourceRunDropped    it was there when the sweep began
 │   │   └── StaleSourceRun      captured under other weights
+│   ├── WeightsChanged          the model was trained while it was swept
 │   ├── RequestTooLarge         carries needed_bytes and budget_bytes
 │   ├── BadSetting              a setting, with the file, variable or flag it came from
 │   ├── UnknownRun              a run directory that is not there
@@ -42,8 +44,10 @@ SondeError
 │   ├── HookNeverFired          a patch that silently did nothing
 │   ├── ControlFailed           a control cell differs from the baseline
 │   ├── OutOfMemory             the machine had none left for a single cell
+│   ├── RecordsLost             a training run whose records the disk did not take
 │   ├── AnalyticsFailed         no disk takes what was read of a run
 │   ├── EngineLost              what computes has died; nothing will work until a restart
+│   ├── WorkersLost             workers of a study die again and again
 │   ├── JobCancelled            it was stopped before its end
 │   └── ServerStopping          the server takes no more work
 ├── ServerBusy                  the queue is full; carries retry_after in seconds
@@ -76,10 +80,12 @@ from sonde.errors.engine import (
     HookNeverFired,
     JobCancelled,
     OutOfMemory,
+    WorkersLost,
 )
 from sonde.errors.requests import (
     BadRequest,
     BadVectors,
+    HeadOutOfRange,
     LayerOutOfRange,
     NoModel,
     NothingToPatch,
@@ -94,12 +100,14 @@ from sonde.errors.requests import (
     UnknownSourceRun,
     UnknownVector,
     VectorsExist,
+    WeightsChanged,
 )
 from sonde.errors.runs import (
     AnalyticsFailed,
     BadReward,
     BadTrainer,
     MissingDictionary,
+    RecordsLost,
     ResumeDrift,
     RunExists,
     RunInUse,
@@ -138,6 +146,7 @@ __all__ = [
     "EngineLost",
     "HookNeverFired",
     "JobCancelled",
+    "HeadOutOfRange",
     "LayerOutOfRange",
     "MissingDictionary",
     "MissingExtra",
@@ -148,6 +157,7 @@ __all__ = [
     "NothingToPatch",
     "OutOfMemory",
     "PositionOutOfRange",
+    "RecordsLost",
     "RequestError",
     "RequestTooLarge",
     "ResumeDrift",
@@ -171,4 +181,6 @@ __all__ = [
     "UnknownVector",
     "UnsafeFile",
     "VectorsExist",
+    "WeightsChanged",
+    "WorkersLost",
 ]

@@ -38,6 +38,15 @@ class EngineLost(EngineError):
         )
 
 
+class WorkersLost(EngineError):
+    """Workers of a study that died, again and again. Every pair that was done is kept."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{' '.join(what.split())[:500]}. What is done is kept; the same command goes on"
+        )
+
+
 class JobCancelled(EngineError):
     """A sweep or a completion that was stopped before its end."""
 

@@ -12,10 +12,20 @@ class BadRequest(RequestError):
 class UnknownHook(BadRequest):
     """A hook name that does not exist, or that this model does not have."""
 
-    def __init__(self, hook: str, supported: Iterable[str]) -> None:
-        super().__init__(
-            f"hook {hook!r} is not injectable on this model; valid hooks: {sorted(supported)}"
-        )
+    def __init__(
+        self,
+        hook: str,
+        supported: Iterable[str],
+        *,
+        elsewhere: str | None = None,
+        why: str | None = None,
+    ) -> None:
+        """`elsewhere` is the backend that may have it, where this one has not; `why` it has not."""
+        valid = f"valid hooks: {sorted(supported)}"
+        if elsewhere is not None:
+            valid += f"; {hook} needs backend={elsewhere!r}"
+        reason = "" if why is None else f" ({why})"
+        super().__init__(f"hook {hook!r} is not injectable on this model{reason}; {valid}")
 
 
 class LayerOutOfRange(BadRequest):
@@ -24,6 +34,16 @@ class LayerOutOfRange(BadRequest):
     def __init__(self, layer: int, n_layers: int) -> None:
         super().__init__(
             f"layer {layer} is out of range [0, {n_layers}); this model has {n_layers} layers"
+        )
+
+
+class HeadOutOfRange(BadRequest):
+    """A head that the model's attention does not have."""
+
+    def __init__(self, hook: str, head: int, n: int, n_heads: int) -> None:
+        grouped = "" if n == n_heads else f", each read by {n_heads // n} of its {n_heads} heads"
+        super().__init__(
+            f"head {head} is out of range [0, {n}) at {hook}; this model has {n} there{grouped}"
         )
 
 
@@ -107,7 +127,17 @@ class StaleSourceRun(UnknownSourceRun):
     def __init__(self, run: str, captured: str, loaded: str) -> None:
         super().__init__(
             f"source run {run!r} was captured under weights {captured}, "
-            f"but {loaded} are loaded; capture it again"
+            f"but {loaded} are loaded; capture it again, or drop it and pass clean_prompt"
+        )
+
+
+class WeightsChanged(RequestError):
+    """Somebody wrote to the model's weights while a result was being made with them."""
+
+    def __init__(self, before: str, now: str) -> None:
+        super().__init__(
+            f"the model's weights changed from {before} to {now} while this was computed, so its "
+            "numbers are of neither; repeat the request when nobody trains the model"
         )
 
 

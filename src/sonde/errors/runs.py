@@ -26,7 +26,7 @@ class RunExists(RequestError):
         super().__init__(
             f"{directory} already holds a run ({found}); resume it (--resume), set it aside "
             "(--archive; in a script SidecarCallback(existing='archive')), or choose another "
-            "directory (--output-dir or AEGIR_P5_OUTPUT_DIR)"
+            "directory (--output-dir or SONDE_OUTPUT_DIR)"
         )
 
 
@@ -36,7 +36,7 @@ class RunInUse(RequestError):
     def __init__(self, directory: str, holder: str) -> None:
         super().__init__(
             f"{directory} is being written by {holder}; wait for it, stop it, "
-            "or choose another directory (--output-dir or AEGIR_P5_OUTPUT_DIR)"
+            "or choose another directory (--output-dir or SONDE_OUTPUT_DIR)"
         )
 
 
@@ -65,6 +65,16 @@ class BadReward(RequestError):
 
 class SharedResource(RequestError):
     """A linked worktree about to use a directory or a port that the primary one uses."""
+
+
+class RecordsLost(EngineError):
+    """A run whose lines could not all be written. What is in its directory is whole and valid."""
+
+    def __init__(self, directory: str, lost: str, why: str) -> None:
+        super().__init__(
+            f"{lost} of the run in {directory} could not be written ({why}) and are lost; make "
+            "room, then go on from the last finished checkpoint with --resume to record them again"
+        )
 
 
 class AnalyticsFailed(EngineError):

@@ -13,16 +13,16 @@ class BadSetting(RequestError):
 class UnknownSweep(RequestError):
     """A sweep id that the history does not hold."""
 
-    def __init__(self, sweep: str) -> None:
-        super().__init__(f"no sweep {sweep[:64]!r} in the history; GET /v1/patch_sweep lists them")
+    def __init__(self, sweep: str, route: str = "/v1/patch_sweep") -> None:
+        super().__init__(f"no sweep {sweep[:64]!r} in the history; GET {route} lists them")
 
 
 class SweepNotFinished(RequestError):
     """A sweep that has no result, or none yet."""
 
-    def __init__(self, sweep: str, state: str) -> None:
+    def __init__(self, sweep: str, state: str, route: str = "/v1/patch_sweep") -> None:
         under_way = state in ("waiting", "running")
-        way = f"GET /v1/patch_sweep/{sweep}/events follows it" if under_way else "send it again"
+        way = f"GET {route}/{sweep}/events follows it" if under_way else "send it again"
         super().__init__(f"sweep {sweep!r} is {state}: it has no result to show; {way}")
 
 

@@ -20,7 +20,7 @@ from sonde.schema import Alignment, Pairing
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Matching:
     """For every corrupt position, its clean positions or the reason why it has none."""
 
     sources: Mapping[int, tuple[int, ...]]
@@ -39,7 +39,7 @@ class _Middle:
     n_corrupt: int
 
 
-def align(clean: Sequence[int], corrupt: Sequence[int], *, pairing: Pairing = "strict") -> Pairs:
+def align(clean: Sequence[int], corrupt: Sequence[int], *, pairing: Pairing = "strict") -> Matching:
     """Pair the tokens of two prompts, special tokens included."""
     prefix, suffix = _shared(clean, corrupt)
     middle = _Middle(prefix, len(clean) - prefix - suffix, len(corrupt) - prefix - suffix)
@@ -62,12 +62,22 @@ def align(clean: Sequence[int], corrupt: Sequence[int], *, pairing: Pairing = "s
         pairing=pairing,
         paired=_listed(paired),
     )
-    return Pairs(sources=sources, reasons=reasons, alignment=alignment)
+    return Matching(sources=sources, reasons=reasons, alignment=alignment)
+
+
+def pair_span(n_clean: int, n_corrupt: int, pairing: Pairing) -> dict[int, tuple[int, ...]]:
+    """Pair the tokens of a span in one prompt with those of its counterpart, from 0.
+
+    Of one length one to one; otherwise as `pairing` says, under `strict` none.
+    """
+    if n_clean == n_corrupt:
+        return {index: (index,) for index in range(n_corrupt)}
+    return _pair_middle(_Middle(0, n_clean, n_corrupt), pairing)
 
 
 def pair_explicitly(
     positions: Sequence[int], source_positions: Sequence[int], *, n_clean: int, n_corrupt: int
-) -> Pairs:
+) -> Matching:
     """Pair each resolved position with the clean position the caller names for it.
 
     The prompts are not compared, so prefix and suffix are 0 and nothing is unaligned: a position
@@ -96,7 +106,7 @@ def pair_explicitly(
         unaligned_positions=[],
         paired=_listed(sources),
     )
-    return Pairs(sources=sources, reasons={}, alignment=alignment)
+    return Matching(sources=sources, reasons={}, alignment=alignment)
 
 
 def _shared(clean: Sequence[int], corrupt: Sequence[int]) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Prompt pairs that show something on the default model, by name.
+"""Demo pairs: prompts that show something on the default model, by name.
 
 In each, SmolLM2-135M-Instruct answers the clean prompt with `answer` and the corrupt one with
 `foil`, each as its most likely next token. Deliberately not a benchmark: five pairs are for seeing
@@ -14,7 +14,7 @@ from sonde.errors import BadRequest
 
 
 @dataclass(frozen=True)
-class PromptPair:
+class DemoPair:
     """Two prompts that differ in one fact, and the one-token answers that tell them apart."""
 
     name: str
@@ -27,7 +27,7 @@ class PromptPair:
 
 
 _ALL = (
-    PromptPair(
+    DemoPair(
         name="eiffel",
         clean="The Eiffel Tower is in the city of",
         corrupt="The Colosseum is in the city of",
@@ -35,7 +35,7 @@ _ALL = (
         foil=" Rome",
         shows="Where a fact about a landmark sits, and where it moves to the last token.",
     ),
-    PromptPair(
+    DemoPair(
         name="ioi",
         clean="When Mary and John went to the store, John gave a drink to",
         corrupt="When Mary and John went to the store, Mary gave a drink to",
@@ -43,7 +43,7 @@ _ALL = (
         foil=" John",
         shows="How the model names the person who was not mentioned twice.",
     ),
-    PromptPair(
+    DemoPair(
         name="sister",
         clean="My sister lost",
         corrupt="My brother lost",
@@ -51,7 +51,7 @@ _ALL = (
         foil=" his",
         shows="How one noun decides a pronoun, in three tokens: the smallest grid worth a look.",
     ),
-    PromptPair(
+    DemoPair(
         name="korea",
         clean="The capital of South Korea is the city of",
         corrupt="The capital of Japan is the city of",
@@ -59,7 +59,7 @@ _ALL = (
         foil=" Tokyo",
         shows="A clean name of two tokens against a corrupt one of one: pairing is a choice.",
     ),
-    PromptPair(
+    DemoPair(
         name="britain",
         clean="The capital of France is",
         corrupt="The capital of the United Kingdom is",
@@ -69,11 +69,11 @@ _ALL = (
     ),
 )
 
-PAIRS: Final[Mapping[str, PromptPair]] = MappingProxyType({pair.name: pair for pair in _ALL})
+PAIRS: Final[Mapping[str, DemoPair]] = MappingProxyType({pair.name: pair for pair in _ALL})
 
 
-def prompt_pair(name: str) -> PromptPair:
+def demo_pair(name: str) -> DemoPair:
     """The pair of that name."""
     if name not in PAIRS:
-        raise BadRequest(f"no prompt pair is called {name!r}; there are {sorted(PAIRS)}")
+        raise BadRequest(f"no demo pair is called {name!r}; there are {sorted(PAIRS)}")
     return PAIRS[name]

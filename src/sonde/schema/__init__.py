@@ -1,7 +1,7 @@
 """The words on the wire and in the files: types only. Imports no torch.
 
 Those of sweeps, completions and the server are here by name. Those of run directories are asked for
-where they are: `records`, `runs`, `analytics`, `feature`, `ablation`, `autoencoder`.
+where they are: `records`, `runs`, `analytics`, `feature`, `autoencoder`.
 """
 
 from sonde.schema.base import Wire
@@ -35,10 +35,18 @@ from sonde.schema.history import (
     SweepCancelled,
     SweepEntry,
     SweepHistory,
+    SweepKind,
     SweepRecord,
     SweepState,
 )
-from sonde.schema.model import ModelDescription, ModelEntry, ModelList
+from sonde.schema.model import (
+    HeadShape,
+    ModelDescription,
+    ModelEntry,
+    ModelList,
+    SpecialToken,
+    SpecialTokens,
+)
 from sonde.schema.prompt import (
     Alignment,
     LayerRange,
@@ -58,7 +66,16 @@ from sonde.schema.server import (
     ServerLimits,
     SourceRunUse,
 )
-from sonde.schema.site import HOOKS, Hook, Site
+from sonde.schema.site import (
+    CLASSIC_HOOKS,
+    HEAD_HOOKS,
+    HOOK_TABLE,
+    HOOKS,
+    INSIDE,
+    LAYER_HOOKS,
+    Hook,
+    HookSpec,
+)
 from sonde.schema.source_run import SourceRun, SourceRunDropped, SourceRunList
 from sonde.schema.sweep import (
     Cell,
@@ -68,6 +85,7 @@ from sonde.schema.sweep import (
     Failed,
     Grid,
     HookGrid,
+    Loading,
     Mask,
     Metric,
     MetricGrid,
@@ -89,8 +107,10 @@ from sonde.schema.tokens import (
 )
 from sonde.schema.vectors import (
     NamedVector,
+    PackedLayers,
     RegisteredVectors,
     RegisterVectors,
+    ScaledVector,
     UnregisterVectors,
     VectorList,
     VectorSite,
@@ -98,7 +118,14 @@ from sonde.schema.vectors import (
 )
 
 __all__ = [
+    "CLASSIC_HOOKS",
+    "HEAD_HOOKS",
     "HOOKS",
+    "LAYER_HOOKS",
+    "HeadShape",
+    "HOOK_TABLE",
+    "INSIDE",
+    "HookSpec",
     "Alignment",
     "Answer",
     "Capabilities",
@@ -129,6 +156,7 @@ __all__ = [
     "Health",
     "Hook",
     "HookGrid",
+    "Loading",
     "LayerRange",
     "Layers",
     "Logprobs",
@@ -140,6 +168,7 @@ __all__ = [
     "ModelEntry",
     "ModelList",
     "NamedVector",
+    "PackedLayers",
     "Pairing",
     "PatchSweepRequest",
     "PatchVectors",
@@ -152,20 +181,23 @@ __all__ = [
     "Readiness",
     "RegisterVectors",
     "RegisteredVectors",
+    "ScaledVector",
     "ServerLimits",
-    "Site",
     "Skipped",
     "SourceRun",
     "SourceRunDropped",
     "SourceRunList",
     "SourceRunUse",
     "SpanPosition",
+    "SpecialToken",
+    "SpecialTokens",
     "Start",
     "Summary",
     "SweepCancelled",
     "SweepEntry",
     "SweepEvent",
     "SweepHistory",
+    "SweepKind",
     "SweepRecord",
     "SweepState",
     "SweepSummary",

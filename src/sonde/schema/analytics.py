@@ -177,11 +177,20 @@ class Scatter(Wire):
     reason: str | None
 
 
+class FeatureName(Wire):
+    """A feature by its layer and number."""
+
+    layer: int
+    feature: int
+
+
 class VocabularyFeature(Wire):
     """A feature that generations which pass the gate keep using."""
 
     layer: int
     feature: int
+    same: list[FeatureName]
+    """Others that exactly the same generations of the window have: one finding, one line."""
     sustained: int
     """How many of the last n passed generations have it."""
     passed_with: int
@@ -192,19 +201,22 @@ class VocabularyFeature(Wire):
     p: float | None
     """Chance of as many passed generations with it, were gates dealt at random within groups."""
     q: float | None
-    """The same with false discoveries controlled over the whole family (Benjamini, Hochberg)."""
+    """The same with false discoveries controlled over the whole family (Benjamini, Hochberg); null
+    for what is in no family: no way to deal the gates would make its p as small as `rate`."""
     activation: float | None
-    """Mean over the tokens of passed generations that have it."""
+    """Mean over the completion tokens of passed generations that have it."""
 
 
 class Vocabulary(Wire):
     """Features of at least m of the last n passed generations, and whether failed ones lack them.
 
     A generation has a feature if it is among the strongest of at least `min_tokens` of its recorded
-    tokens. Shares and p are over the window: all generations with a gate, from the step of the
-    oldest of those n on. p is exact: the distribution over all ways to deal each group's gates
-    among its generations. The family is every feature that m generations of the window have, passed
-    or not, which no such dealing changes.
+    completion tokens. Shares and p are over the window: all generations with a gate, from the step
+    of the oldest of those n on; without an n, all of the run. Features that exactly the same
+    generations have are one pattern of use, tested once. p is exact: the distribution over all ways
+    to deal each group's gates among its generations. The family is every pattern that m generations
+    of the window have, passed or not, and that some such dealing would give a p of `rate` or less;
+    no dealing changes which these are.
     """
 
     coverage: Coverage
@@ -213,21 +225,32 @@ class Vocabulary(Wire):
     """How many passed generations there are of those asked for."""
     m: int
     min_tokens: int
+    whole: bool
+    """Whether the window is all of the run."""
     first_step: int | None
     last_step: int | None
     passed: int
     failed: int
     """In the window; the same for the next."""
+    groups: int
     mixed_groups: int
     """Groups with both, which are what p is made of."""
     family: int
+    """How many patterns of use are tested."""
+    least_q: float | None
+    """The smallest q that any dealing of the gates could give: how much these groups can tell."""
     significant: int
-    """How many of the features have q at or below `rate`."""
+    """How many lines have q at or below `rate`, those in nearly all generations included."""
     rate: float
+    exact: bool
+    """False where there are so many generations that p is the normal distribution's."""
     total: int
-    """How many features are sustained; `features` may be fewer."""
+    """How many lines there are; `features` may be fewer."""
     features: list[VocabularyFeature]
     """By q, then lift, then how sustained they are."""
+    everywhere_total: int
+    everywhere: list[VocabularyFeature]
+    """Set apart: features in nearly all generations of the window (95 %), in the same order."""
     reason: str | None
     """Why there are none."""
     reason_p: str | None
@@ -248,7 +271,8 @@ class TokenFeatures(Wire):
 
     token_index: int
     position: int
-    """Counted from the beginning of the generation, or of the stretch that was asked for."""
+    """Counted from the beginning of the completion, or of the stretch that was asked for. -1 is the
+    last token of the prompt."""
     layers: list[LayerFeatures]
 
 

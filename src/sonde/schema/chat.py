@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sonde.schema.base import Whole, Wire
-from sonde.schema.completion import Asking, CaptureResult, FinishReason, Usage
+from sonde.schema.completion import Asking, CaptureResult, FinishReason, PromptLogprobs, Usage
 
 
 class TextPart(Wire):
@@ -41,6 +41,10 @@ class ChatRequest(Asking):
     """As `max_tokens`; without either, as many as the model has room for."""
     logprobs: bool | None = None
     top_logprobs: Whole | None = Field(default=None, ge=0, le=128)
+    add_generation_prompt: bool | None = None
+    """End the prompt where the assistant's answer begins: true, unless a message is continued."""
+    continue_final_message: bool | None = None
+    """End the prompt within the last message, so that the answer goes on with it."""
 
     audio: dict[str, Any] | None = None
     function_call: str | dict[str, Any] | None = None
@@ -101,6 +105,8 @@ class ChatChoice(Wire):
     message: Answer
     logprobs: ChatLogprobs | None
     finish_reason: FinishReason
+    stop_reason: str | int | None = None
+    """The stop string, or the id of `stop_token_ids`, that ended it; null for anything else."""
 
 
 class ChatCompletion(Wire):
@@ -113,6 +119,10 @@ class ChatCompletion(Wire):
     system_fingerprint: str
     choices: list[ChatChoice]
     usage: Usage
+    prompt_logprobs: PromptLogprobs | None = Field(
+        default=None, exclude_if=lambda value: value is None
+    )
+    """Where asked for; as in a completion's choice."""
     capture_results: dict[str, CaptureResult] | None = Field(
         default=None, exclude_if=lambda value: value is None
     )
@@ -132,6 +142,7 @@ class ChunkChoice(Wire):
     delta: Delta
     logprobs: ChatLogprobs | None
     finish_reason: FinishReason | None
+    stop_reason: str | int | None = None
 
 
 class ChatChunk(Wire):
@@ -144,6 +155,10 @@ class ChatChunk(Wire):
     system_fingerprint: str
     choices: list[ChunkChoice]
     usage: Usage | None = Field(default=None, exclude_if=lambda value: value is None)
+    prompt_logprobs: PromptLogprobs | None = Field(
+        default=None, exclude_if=lambda value: value is None
+    )
+    """Where asked for, in the first chunk."""
     capture_results: dict[str, CaptureResult] | None = Field(
         default=None, exclude_if=lambda value: value is None
     )

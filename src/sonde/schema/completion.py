@@ -80,7 +80,21 @@ class Asking(Wire):
     """Makes sampling repeatable; drawn at random when left out."""
     stop: str | list[str] | None = None
     """Text that ends a choice, and is not part of it."""
+    stop_token_ids: list[Whole] | None = None
+    """Tokens that end a choice, besides the model's own end tokens; not part of its text."""
+    include_stop_str_in_output: bool | None = None
+    """Keep what ended a choice, string or token, as part of its text."""
+    ignore_eos: bool | None = None
+    """Go on after the model's end tokens."""
     max_tokens: Whole | None = Field(default=None, ge=0)
+    min_tokens: Whole | None = Field(default=None, ge=0)
+    """Nothing ends a choice before it has so many tokens."""
+    top_k: Whole | None = Field(default=None, ge=-1)
+    """Draw among so many of the likeliest tokens; 0 and -1 are all."""
+    min_p: FiniteFloat | None = Field(default=None, ge=0, le=1)
+    """Do not draw tokens less probable than this share of the likeliest one."""
+    repetition_penalty: FiniteFloat | None = Field(default=None, ge=0.001, le=1000)
+    """On all tokens of the prompt and of the choice so far; 1 when left out."""
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     presence_penalty: FiniteFloat | None = None
@@ -95,6 +109,8 @@ class Asking(Wire):
     capture: Capture | None = None
     capture_wait: bool | None = None
     """Accepted; what is captured is always stored before the answer is sent."""
+    prompt_logprobs: Whole | None = Field(default=None, ge=0, le=128)
+    """How many of the likeliest tokens to show for each token of the prompt, beside that token."""
     logprob_token_ids: list[Whole] | None = None
     """Up to 128 tokens whose log-probabilities are wanted instead of the likeliest ones."""
 
@@ -105,9 +121,12 @@ class CompletionRequest(Asking):
     prompt: str | list[str] | list[Whole] | list[list[Whole]]
     """Text, or token ids; or a list of either."""
     logprobs: Whole | None = Field(default=None, ge=0, le=128)
-    """How many of the likeliest tokens to show for each generated one."""
+    """How many of the likeliest tokens to show for each generated one; with `echo`, each of all."""
     echo: bool | None = None
-    """Put the prompt before what is generated."""
+    """Put the prompt before what is generated, with its log-probabilities if there are `logprobs`.
+
+    With `max_tokens` 0 there is nothing else.
+    """
     best_of: Whole | None = None
     suffix: str | None = None
 
@@ -123,19 +142,34 @@ class Usage(Wire):
 
 
 class Logprobs(Wire):
-    """Log-probabilities of the generated tokens; all lists have one entry a token.
+    """Log-probabilities of the generated tokens, with `echo` after the prompt's; one entry a token.
 
     A token is written as its text, leading space included. One that has no text of its own (an end
     token, a part of a character), or the same text as a likelier one, is `token_id:<id>`.
     """
 
     tokens: list[str]
-    token_logprobs: list[float]
-    """At least -9999."""
-    top_logprobs: list[dict[str, float]]
-    """The generated token, and the likeliest ones or the ones asked for, likeliest first."""
+    token_logprobs: list[float | None]
+    """At least -9999; null for a prompt's first token, which comes after nothing."""
+    top_logprobs: list[dict[str, float] | None]
+    """The token itself, and the likeliest ones or the ones asked for, likeliest first."""
     text_offset: list[int]
     """Where each token begins in the choice's text."""
+
+
+class PromptLogprob(Wire):
+    """A token at a position of the prompt."""
+
+    logprob: float
+    """At least -9999."""
+    rank: int
+    """1 is the likeliest."""
+    decoded_token: str | None
+    """Its text, leading space included; null when it has none of its own."""
+
+
+PromptLogprobs = list[dict[str, PromptLogprob] | None]
+"""For each token of the prompt, by token id: that token and the likeliest; null for the first."""
 
 
 class CompletionChoice(Wire):
@@ -147,6 +181,15 @@ class CompletionChoice(Wire):
     logprobs: Logprobs | None
     finish_reason: FinishReason | None
     """Null in a stream, until the choice has ended."""
+    stop_reason: str | int | None = None
+    """The stop string, or the id of `stop_token_ids`, that ended it; null for anything else."""
+    prompt_logprobs: PromptLogprobs | None = Field(
+        default=None, exclude_if=lambda value: value is None
+    )
+    """For each token of the prompt, by token id: that token and the likeliest; null for the first.
+
+    Where asked for; in a stream, with the first chunk of a choice.
+    """
 
 
 class CaptureResult(Wire):

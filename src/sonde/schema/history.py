@@ -2,14 +2,18 @@
 
 from typing import Literal
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field
 
 from sonde.schema.base import Wire
 from sonde.schema.provenance import Provenance
 from sonde.schema.sweep import SweepSummary
+from sonde.schema.table import SweepTable
 
 SweepState = Literal["waiting", "running", "finished", "failed", "cancelled", "interrupted"]
 """`interrupted`: the server ended while it ran, so nobody knows how it would have gone on."""
+
+SweepKind = Literal["classic", "table"]
+"""`classic`: asked of `/v1/patch_sweep`. `table`: asked of `/v1/sweeps`."""
 
 ExportFormat = Literal["json", "csv", "parquet", "png", "svg", "html"]
 
@@ -28,12 +32,22 @@ class SweepEntry(Wire):
     error: str | None
     """Why it has no result, when it failed."""
     provenance: Provenance
+    kind: SweepKind = Field(default="classic", exclude_if=lambda value: value == "classic")
+    """Left out of classic ones, whose clients know no other."""
 
 
 class SweepRecord(SweepEntry):
     """One sweep, whole."""
 
     summary: SweepSummary | None
+    """What a classic sweep found."""
+    table: SweepTable | None = Field(default=None, exclude_if=lambda value: value is None)
+    """What a general sweep found."""
+
+    @property
+    def found(self) -> SweepSummary | SweepTable | None:
+        """Either; None where it has not finished."""
+        return self.summary if self.table is None else self.table
 
 
 class SweepHistory(Wire):

@@ -35,6 +35,16 @@ have different lengths. `strict` leaves them out; `first` and `last` pair them c
 end; `proportional` spreads them over the other span; `mean` gives each the other span's mean."""
 
 
+Prompt = str | Annotated[list[Whole], Field(min_length=1, max_length=1_000_000)]
+"""A text, or the tokens themselves: those of a recorded completion need not come out of its text
+again."""
+
+Answer = Annotated[str, Field(min_length=1)] | Whole
+Answers = Answer | Annotated[list[Answer], Field(min_length=1, max_length=64)]
+"""One answer by its text or its token id, or several whose probabilities are added. A text may be
+several tokens: each is graded after those before it."""
+
+
 class Alignment(Wire):
     """How positions of the corrupt prompt were matched with positions of the clean one."""
 

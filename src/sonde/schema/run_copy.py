@@ -13,6 +13,7 @@ from sonde.schema.analytics import (
     Vocabulary,
 )
 from sonde.schema.base import Wire
+from sonde.schema.changed import ChangedAnswer
 from sonde.schema.feature import FeatureCards
 from sonde.schema.runs import RunRow
 
@@ -33,11 +34,13 @@ class RunCopy(Wire):
     """By layer: its most active features, then those of its vocabulary."""
     rewards: Curves
     health: Curves
+    telemetry: Curves | None = None
     scatter: dict[int, Scatter]
     """By layer."""
     vocabulary: Vocabulary
     """Of all layers."""
     layer_vocabulary: dict[int, Vocabulary]
+    changed: ChangedAnswer | None = None
     generations: GenerationPage
     views: dict[str, GenerationView]
     """The newest generations token by token, by id; fewer than listed where they are long."""

@@ -26,6 +26,21 @@ class CheckpointList(Wire):
     p5_dir_exists: bool
 
 
+class Unended(Wire):
+    """A run that says it is running, and has no trainer any more: it was killed."""
+
+    step: int | None
+    """The last that was done."""
+    since: float | None
+    """The last sign of life, in seconds since 1970."""
+    why: str
+    """How that is known: the writer's process is gone, or nothing was written for too long."""
+    resume: str
+    """What goes on with it: a command, or in words where a script of one's own began it."""
+    command: bool
+    """Whether `resume` is a command."""
+
+
 class RunRow(Wire):
     """One run directory."""
 
@@ -44,7 +59,20 @@ class RunRow(Wire):
     written: float | None
     """When a record was last written, in seconds since 1970."""
     missing: list[str]
-    """Companion files that are not there; what needs them cannot be shown."""
+    """Companion files that are not there; what needs them cannot be shown. A run that has not done
+    a step yet lacks none."""
+    unended: Unended | None = None
+    last_step: int | None = None
+    """The last step that was done, as far as its lines say; null where none was."""
+    max_steps: int | None = None
+    seconds: float | None = None
+    """From its start to its end, or to its last sign of life."""
+    step_seconds: float | None = None
+    """What a step took lately."""
+    seed: int | None = None
+    preset: str | None = None
+    rewards: list[float | None] = []
+    """The mean reward over the run in at most 48 points, for a line as high as a word."""
 
 
 class RunList(Wire):

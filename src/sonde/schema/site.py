@@ -1,20 +1,108 @@
-"""Where in the network a patch acts: hook, layer, position."""
+"""What a hook is: the one table of it. Everybody looks here; nobody compares names.
 
+A new hook is a new line of this table. What a backend must know beside it, which module stands for
+it in this model, is the backend's to find.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Literal, get_args
 
-from sonde.schema.base import Wire
-
-Hook = Literal["pre_attn", "post_attn", "post_block", "mlp_in", "mlp_out"]
-"""`pre_attn` residual stream entering the layer · `post_attn` residual after the attention branch
-is added · `post_block` residual leaving the layer · `mlp_in` normalised MLP input · `mlp_out` MLP
-branch before it is added back. All are as wide as the residual stream."""
+Hook = Literal[
+    "pre_attn", "post_attn", "post_block", "mlp_in", "mlp_out", "attn_out",
+    "z", "q", "k", "v", "pattern",
+]  # fmt: skip
 
 HOOKS: Final[tuple[Hook, ...]] = get_args(Hook)
 
+Reach = Literal["stream", "position", "suffix"]
+"""What a write changes inside its own layer: nothing, because it changes what enters a layer
+(`stream`) · its own position only, because no attention of that layer sees it (`position`) · every
+position from its own on (`suffix`)."""
 
-class Site(Wire):
-    """One place where an activation can be read or written."""
+Per = Literal["model", "head", "kv_head"]
+"""Whether there is one value a position, one for each query head, or one for each key head."""
 
-    hook: Hook
-    layer: int
-    position: int
+
+@dataclass(frozen=True)
+class HookSpec:
+    """One point of a layer where an activation can be read and written."""
+
+    name: Hook
+    step: int
+    """When a layer reaches it, counted within the layer."""
+    reach: Reach
+    per: Per
+    is_stream: bool
+    """Whether the value is the residual stream itself, and not a branch or an input made of it."""
+    enters: Literal[0, 1] | None
+    """The value is what enters this layer (0), or the next (1); None: it is inside the layer."""
+    meaning: str
+    classic: bool = True
+    """Whether the patching contract knows it: the other hooks are for general sweeps."""
+    attention: Literal["in", "out"] | None = None
+    """What the attention function computes with (`in`), what it returns (`out`), or neither."""
+    stays: bool = False
+    """Its value holds for its own position only (rotary angles, one weight a key): written to
+    another position it would be a different thing."""
+    wide: Literal["model", "key", "value", "prompt"] = "model"
+    """How wide a value is: as the residual stream, a key, a value, or with one number a token."""
+
+
+_TABLE = (
+    HookSpec("pre_attn", 0, "stream", "model", True, 0, "residual stream entering the layer"),
+    HookSpec(
+        "post_attn", 5, "position", "model", True, None,
+        "residual stream after attention",
+    ),
+    HookSpec("post_block", 8, "stream", "model", True, 1, "residual stream leaving the layer"),
+    HookSpec("mlp_in", 6, "position", "model", False, None, "normalised MLP input"),
+    HookSpec(
+        "mlp_out", 7, "position", "model", False, None,
+        "MLP output, before it is added back",
+    ),
+    HookSpec(
+        "attn_out", 4, "position", "model", False, None,
+        "attention branch, before it is added back", classic=False,
+    ),
+    HookSpec(
+        "z", 3, "position", "head", False, None,
+        "a head's weighted sum of values, before the output projection",
+        classic=False, attention="out", wide="value",
+    ),
+    HookSpec(
+        "q", 1, "position", "head", False, None, "a head's query, after norm and rotary angles",
+        classic=False, attention="in", stays=True, wide="key",
+    ),
+    HookSpec(
+        "k", 1, "suffix", "kv_head", False, None, "a head's key, after norm and rotary angles",
+        classic=False, attention="in", stays=True, wide="key",
+    ),
+    HookSpec(
+        "v", 1, "suffix", "kv_head", False, None, "a head's value",
+        classic=False, attention="in", wide="value",
+    ),
+    HookSpec(
+        "pattern", 2, "position", "head", False, None,
+        "what a head attends to from a position: weights after the softmax, one a key",
+        classic=False, attention="in", stays=True, wide="prompt",
+    ),
+)  # fmt: skip
+
+HOOK_TABLE: Final[Mapping[Hook, HookSpec]] = MappingProxyType({spec.name: spec for spec in _TABLE})
+"""By name, in the order in which they are offered."""
+
+INSIDE: Final[tuple[Hook, ...]] = tuple(
+    spec.name for spec in sorted(_TABLE, key=lambda spec: spec.step) if spec.enters is None
+)
+"""Hooks inside a layer, in the order in which it reaches them; the others are its two edges."""
+
+CLASSIC_HOOKS: Final[tuple[Hook, ...]] = tuple(spec.name for spec in _TABLE if spec.classic)
+"""Those that the patching contract knows."""
+
+HEAD_HOOKS: Final[tuple[Hook, ...]] = tuple(spec.name for spec in _TABLE if spec.per != "model")
+"""Those with a value for each head."""
+
+LAYER_HOOKS: Final[tuple[Hook, ...]] = tuple(spec.name for spec in _TABLE if spec.per == "model")
+"""Those with one value a position."""

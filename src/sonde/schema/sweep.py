@@ -107,6 +107,7 @@ class Control(Wire):
     kind: Literal["alpha_zero", "self_patch"]
     hook: Hook
     layer: int
+    head: int | None = Field(default=None, exclude_if=lambda value: value is None)
     position: int
     difference: float
     """Largest absolute difference of a graded log-probability from the baseline's."""
@@ -200,11 +201,22 @@ class Summary(SweepSummary):
     type: Literal["summary"] = "summary"
 
 
+class Loading(Wire):
+    """The model that was asked for is being loaded: in the stream of a server, before `start`."""
+
+    type: Literal["loading"] = "loading"
+    model: str
+    message: str
+    """How that goes, for people."""
+
+
 class Failed(Wire):
     """The sweep ended without a summary."""
 
     type: Literal["error"] = "error"
     error: str
+    state: Literal["failed", "cancelled", "interrupted"] = "failed"
+    """`cancelled`: somebody stopped it · `interrupted`: the server ended before it did."""
 
 
 SweepEvent = Annotated[Start | Cell | Summary | Failed, Field(discriminator="type")]

@@ -17,6 +17,8 @@ class TokenizeRequest(Wire):
     """True for a prompt; a chat template brings its own, so false for messages."""
     add_generation_prompt: bool = True
     """With `messages`: end where the assistant's answer begins."""
+    continue_final_message: bool = False
+    """With `messages`: end within the last one, so that an answer goes on with it."""
     return_token_strs: bool | None = False
 
 
