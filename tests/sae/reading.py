@@ -29,14 +29,14 @@ def random_contexts(n: int = 40, length: int = 24, seed: int = 0) -> Contexts:
     return Contexts(ids, lengths)
 
 
-def mirror(layer: int = 1, scale: float = 1.0) -> Autoencoder:
+def mirror(layer: int = 1, scale: float = 1.0, width: int = WIDTH) -> Autoencoder:
     """Features are the dimensions, up and down: what it rebuilds is scale · x."""
-    both = torch.cat([torch.eye(WIDTH), -torch.eye(WIDTH)])
+    both = torch.cat([torch.eye(width), -torch.eye(width)])
     return Autoencoder(
         W_enc=both.T.contiguous(),
-        b_enc=torch.zeros(2 * WIDTH),
+        b_enc=torch.zeros(2 * width),
         W_dec=scale * both,
-        b_dec=torch.zeros(WIDTH),
+        b_dec=torch.zeros(width),
         activation=Relu(),
         hook="post_block",
         layer=layer,

@@ -50,5 +50,17 @@ def test_gathered_activations_are_those_that_count_in_order() -> None:
     expected = reader.activations(contexts.ids, "mlp_out", [0, 1])
     for layer in (0, 1):
         chosen = counts(expected[layer], contexts.lengths)
-        torch.testing.assert_close(read[layer], expected[layer][chosen])
-        assert len(read[layer]) == contexts.n_tokens
+        x, wanted = read[layer]
+        torch.testing.assert_close(x, expected[layer][chosen])
+        assert len(x) == contexts.n_tokens
+        assert wanted is None
+
+
+def test_what_a_transcoder_should_say_is_of_the_same_tokens() -> None:
+    contexts, reader = random_contexts(6), tiny_reader()
+    x, wanted = gather(reader, contexts, "mlp_in", [1], "mlp_out")[1]
+    said = reader.activations(contexts.ids, "mlp_out", [1])[1]
+    chosen = counts(reader.activations(contexts.ids, "mlp_in", [1])[1], contexts.lengths)
+    assert wanted is not None
+    torch.testing.assert_close(wanted, said[chosen])
+    assert len(x) == len(wanted)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sonde.errors import BadRequest, BadWeights, NotSaid
 from sonde.sae.activations import GroupMax, JumpRelu, Relu, TopK
-from sonde.sae.build import Given, checked, core, flipped, said_k, take
+from sonde.sae.build import FileFacts, checked, core, flipped, said_k, take
 from tests.sae.formulas import D_IN, D_SAE, K, activations, dictionary
 
 HERE = Path("weights.safetensors")
@@ -17,7 +17,7 @@ X = torch.from_numpy(activations())
 
 
 def test_a_sound_draft_passes_as_it_is() -> None:
-    built = checked(dictionary(), HERE, Given())
+    built = checked(dictionary(), HERE, FileFacts())
 
     assert built.encode(X).values.equal(dictionary().encode(X).values)
 
@@ -27,7 +27,7 @@ def test_weights_become_float32_in_memory_of_their_own(dtype: torch.dtype) -> No
     draft = dictionary()
     draft = draft.with_tensors({name: each.to(dtype) for name, each in draft.tensors().items()})
 
-    built = checked(draft, HERE, Given())
+    built = checked(draft, HERE, FileFacts())
     draft.W_enc.zero_()
 
     assert {each.dtype for each in built.tensors().values()} == {torch.float32}
@@ -54,7 +54,7 @@ def test_what_does_not_fit_is_named_with_what_would(
     draft = draft.with_tensors({**draft.tensors(), name: tensor})
 
     with pytest.raises(BadWeights, match=rf"weights.safetensors.*{found}.*{expected}"):
-        checked(draft, HERE, Given())
+        checked(draft, HERE, FileFacts())
 
 
 @pytest.mark.parametrize("name", ["W_enc", "b_enc", "W_dec", "b_dec", "threshold"])
@@ -66,7 +66,7 @@ def test_numbers_that_are_not_finite_are_refused_with_tensor_and_count(
     draft.tensors()[name].view(-1)[:2] = bad
 
     with pytest.raises(BadWeights, match=f"{name} has 2 of .* NaN or infinite"):
-        checked(draft, HERE, Given())
+        checked(draft, HERE, FileFacts())
 
 
 def test_numbers_beyond_float32_are_refused() -> None:
@@ -74,26 +74,26 @@ def test_numbers_beyond_float32_are_refused() -> None:
     draft = replace(draft, b_dec=draft.b_dec.double() * 1e300)
 
     with pytest.raises(BadWeights, match="infinite in float32"):
-        checked(draft, HERE, Given())
+        checked(draft, HERE, FileFacts())
 
 
 def test_another_width_than_the_models_is_refused() -> None:
     with pytest.raises(BadWeights, match=r"d_in 12.*expected d_in 576.*Without d_in="):
-        checked(dictionary(), HERE, Given(d_in=576))
-    assert checked(dictionary(), HERE, Given(d_in=D_IN)).d_in == D_IN
+        checked(dictionary(), HERE, FileFacts(d_in=576))
+    assert checked(dictionary(), HERE, FileFacts(d_in=D_IN)).d_in == D_IN
 
 
 @pytest.mark.parametrize("k", [0, -1, D_SAE + 1])
 def test_a_k_that_cannot_be_is_refused(k: int) -> None:
     with pytest.raises(BadWeights, match=f"k is {k}, expected 1 to 40"):
-        checked(dictionary(TopK(k)), HERE, Given())
+        checked(dictionary(TopK(k)), HERE, FileFacts())
 
 
 def test_groups_must_be_equal_and_k_must_have_a_meaning() -> None:
     with pytest.raises(BadWeights, match="40 features do not make 7 equal groups"):
-        checked(dictionary(GroupMax(7)), HERE, Given())
+        checked(dictionary(GroupMax(7)), HERE, FileFacts())
     with pytest.raises(BadRequest, match="relu dictionary, which has no k; leave k out"):
-        checked(dictionary(Relu()), HERE, Given(k=5))
+        checked(dictionary(Relu()), HERE, FileFacts(k=5))
 
 
 def test_a_bias_cannot_be_subtracted_from_another_width() -> None:
@@ -102,20 +102,22 @@ def test_a_bias_cannot_be_subtracted_from_another_width() -> None:
     )
 
     with pytest.raises(BadWeights, match=r"b_dec \[9\] is to be subtracted"):
-        checked(draft, HERE, Given())
+        checked(draft, HERE, FileFacts())
 
 
 def test_what_the_caller_says_wins() -> None:
-    built = checked(dictionary(hook="mlp_out", layer=3), HERE, Given(hook="post_block", layer=0))
+    built = checked(
+        dictionary(hook="mlp_out", layer=3), HERE, FileFacts(hook="post_block", layer=0)
+    )
 
     assert (built.hook, built.layer) == ("post_block", 0)
 
 
 def test_k_is_said_or_asked_for() -> None:
-    assert said_k(5, Given(), HERE, "") == 5
-    assert said_k(5, Given(k=3), HERE, "") == 3
+    assert said_k(5, FileFacts(), HERE, "") == 5
+    assert said_k(5, FileFacts(k=3), HERE, "") == 3
     with pytest.raises(NotSaid, match="no card; pass k="):
-        said_k(None, Given(), HERE, "no card")
+        said_k(None, FileFacts(), HERE, "no card")
 
 
 def test_tensors_are_taken_by_the_names_a_file_gives_them() -> None:
@@ -142,7 +144,7 @@ def test_a_turned_matrix_is_kept_as_the_file_has_it_but_for_the_decoder() -> Non
         | {"b_enc": draft.b_enc, "b_dec": draft.b_dec}
     )
 
-    built = checked(turned, HERE, Given())
+    built = checked(turned, HERE, FileFacts())
 
     assert built.W_dec.is_contiguous()
     assert not built.W_enc.is_contiguous()

@@ -58,3 +58,16 @@ def test_the_card_is_written_beside_the_weights(tmp_path: Path) -> None:
     (tmp_path / CONFIG).write_text(json.dumps(said.model_dump(exclude_none=True)))
     write_card(tmp_path)
     assert (tmp_path / CARD).read_text() == card(said)
+
+
+def test_a_card_says_how_features_are_chosen_and_what_a_transcoder_predicts() -> None:
+    capped = {**RECIPE, "kind": "batchtopk", "k": 40, "cap": 0.08, "nested": [256, 1024]}
+    text = card(config(recipe=capped))
+    for part in ("BatchTopK with k = 40", "more than 8.00 %", "first 256, 1,024 features"):
+        assert part in text, part
+    said = config(recipe={**RECIPE, "kind": "jumprelu"}).model_copy(
+        update={"hook": "mlp_in", "hook_out": "mlp_out"}
+    )
+    assert "# Transcoder of smollm2, layer 15" in card(said)
+    assert "JumpReLU drawn to 64 active features" in card(said)
+    assert "at `mlp_in` of layer 15, predicting `mlp_out`" in card(said)

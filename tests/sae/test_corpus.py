@@ -1,6 +1,7 @@
 """Text becomes contexts: never joined, never overlapping, some of them held out."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,13 @@ from sonde.sae.corpus import (
     OPENING,
     SHORTEST,
     Contexts,
+    Document,
     as_text,
     documents,
+    documents_of_kinds,
     from_text,
     generated,
+    in_documents,
     join,
     sources,
     split,
@@ -57,6 +61,19 @@ def test_where_text_is_from_is_read_from_beside_it(tmp_path: Path) -> None:
         sources(tmp_path)
 
 
+def test_kinds_of_documents_are_those_of_their_sources_or_files(tmp_path: Path) -> None:
+    (tmp_path / "moby.txt").write_text("one\ftwo")
+    (tmp_path / "code.txt").write_text("three")
+    found = documents_of_kinds(tmp_path)
+    assert [(each.text, each.kind, each.quoted) for each in found] == [
+        ("three", "code", True), ("one", "moby", True), ("two", "moby", True),
+    ]  # fmt: skip
+    said = {"what": "x", "licence": "y", "package": "z", "file": "code.txt", "domain": "programs"}
+    (tmp_path / "sources.json").write_text(json.dumps([{**said, "quoted": False}]))
+    assert documents_of_kinds(tmp_path)[0] == Document("three", "programs", quoted=False)
+    assert documents_of_kinds(tmp_path / "moby.txt")[1] == Document("two", "moby")
+
+
 def test_windows_cover_a_document_once_and_hold_nothing_of_another() -> None:
     reader = tiny_reader()
     texts = ["The Eiffel Tower is in the city of Paris. " * 9, "Mary gave a drink to John. " * 5]
@@ -83,6 +100,26 @@ def test_every_so_many_contexts_are_held_out_and_none_is_in_both() -> None:
     assert torch.equal(held.ids, contexts.ids[HELD_OUT - 1 :: HELD_OUT])
     seen = {tuple(row) for row in train.ids.tolist()}
     assert not seen & {tuple(row) for row in held.ids.tolist()}
+
+
+def test_documents_are_held_out_whole() -> None:
+    contexts = random_contexts(2 * HELD_OUT * 3)
+    of = torch.arange(len(contexts)) // 3
+    train, held = split(replace(contexts, documents=of))
+    assert held.documents is not None
+    assert train.documents is not None
+    assert held.documents.tolist() == [HELD_OUT - 1] * 3 + [2 * HELD_OUT - 1] * 3
+    assert not set(train.documents.tolist()) & set(held.documents.tolist())
+
+
+def test_of_few_documents_the_end_is_held_out() -> None:
+    contexts = random_contexts(3 * HELD_OUT)
+    few = replace(contexts, documents=torch.arange(len(contexts)) // HELD_OUT)
+    train, held = split(few)
+    assert not in_documents(few)
+    assert in_documents(contexts)
+    assert torch.equal(held.ids, contexts.ids[-3:])
+    assert len(train) == 3 * HELD_OUT - 3
 
 
 def test_joining_pads_to_the_longest_and_position_0_is_not_counted() -> None:

@@ -9,7 +9,7 @@ from sonde.errors import BadRequest, EngineError
 from sonde.sae.activations import Relu
 from sonde.sae.autoencoder import Autoencoder
 from sonde.sae.corpus import Contexts
-from sonde.sae.evaluate import CrossEntropy, evaluate, hook_of
+from sonde.sae.evaluate import WHOLE, CrossEntropy, evaluate, evaluate_kinds, hook_of
 from tests.backends.torch.tiny import backend_of
 from tests.sae.reading import WIDTH, mirror, random_contexts, tiny_reader
 from tests.tiny_model import tiny_llama
@@ -85,8 +85,7 @@ def test_plain_values_are_json_without_nan() -> None:
 def test_a_model_that_computes_no_numbers_is_an_error_and_not_a_nan_in_a_file() -> None:
     model = tiny_llama()
     reader = backend_of(model).reader
-    with torch.no_grad():
-        model.model.norm.weight.fill_(torch.nan)
+    model.model.norm.register_forward_hook(lambda _module, _args, out: out * torch.nan)
     with pytest.raises(EngineError, match="not finite numbers; read it in float32"):
         evaluate(reader, {0: mirror(0)}, TEXT)
 
@@ -99,8 +98,8 @@ def test_an_autoencoder_that_does_not_fit_is_refused() -> None:
     )  # fmt: skip
     with pytest.raises(BadRequest, match="reads 17 .* and the model has 16"):
         evaluate(reader, {0: wide}, TEXT)
-    transcoder = replace(mirror(0), hook="mlp_in", hook_out="mlp_out")
-    with pytest.raises(BadRequest, match="transcoder from mlp_in to mlp_out"):
+    transcoder = replace(mirror(0), hook="mlp_in", hook_out="mlp_middle")
+    with pytest.raises(BadRequest, match="transcoder predicts 'mlp_middle'"):
         evaluate(reader, {0: transcoder}, TEXT)
     with pytest.raises(BadRequest, match="reads at 'attn_z'"):
         hook_of(replace(mirror(0), hook="attn_z"))
@@ -110,3 +109,44 @@ def test_text_of_two_tokens_is_not_enough() -> None:
     short = Contexts(TEXT.ids[:, :2], torch.full((len(TEXT),), 2))
     with pytest.raises(BadRequest, match="three tokens"):
         evaluate(tiny_reader(), {0: mirror(0)}, short)
+
+
+def test_kinds_of_text_are_judged_apart_and_together() -> None:
+    reader, other = tiny_reader(), random_contexts(20, seed=3)
+    poor = replace(mirror(1, scale=0.9), b_dec=torch.full((WIDTH,), 0.1))
+    (found,) = evaluate_kinds(reader, [(1, poor)], {"one": TEXT, "other": other})
+    both = Contexts(torch.cat([TEXT.ids, other.ids]), torch.cat([TEXT.lengths, other.lengths]))
+    (together,) = evaluate(reader, {1: poor}, both).values()
+    assert list(found) == [WHOLE, "one", "other"]
+    assert found[WHOLE].health.fvu == pytest.approx(together.health.fvu)
+    assert found[WHOLE].health.dead == together.health.dead
+    assert found[WHOLE].loss.spliced == pytest.approx(together.loss.spliced, abs=1e-6)
+    assert found[WHOLE].density is not None
+    assert together.density is not None
+    assert found[WHOLE].density.counts == together.density.counts
+    assert found["one"].health.tokens + found["other"].health.tokens == together.health.tokens
+    (alone,) = evaluate(reader, {1: poor}, TEXT).values()
+    assert found["one"].health == alone.health
+    assert found["one"].loss.original == alone.loss.original
+
+
+def test_two_dictionaries_of_one_layer_are_judged_on_the_same_ablations() -> None:
+    found = evaluate_kinds(tiny_reader(), [(1, mirror(1)), (1, nothing(1))], {"": TEXT})
+    one, other = (each[WHOLE] for each in found)
+    assert (one.loss.zeroed, one.loss.averaged) == (other.loss.zeroed, other.loss.averaged)
+    assert one.loss.spliced == pytest.approx(one.loss.original, abs=1e-5)
+    assert other.loss.spliced == pytest.approx(other.loss.zeroed, abs=1e-6)
+    assert one.shrinkage == pytest.approx(1)
+    assert other.shrinkage is None
+
+
+def test_shrinkage_is_the_factor_that_reconstructions_are_off_by() -> None:
+    reader = tiny_reader()
+    read = reader.activations(TEXT.ids, "post_block", [0])[0]
+    inside = torch.arange(24)[None] < TEXT.lengths[:, None]
+    inside[:, 0] = False
+    mean = read[inside].mean(0)
+    for factor in (1.0, 0.8, 1.3):
+        scaled = replace(mirror(0, scale=factor), b_dec=(1 - factor) * mean)
+        (each,) = evaluate(reader, {0: scaled}, TEXT).values()
+        assert each.shrinkage == pytest.approx(factor, abs=1e-4)

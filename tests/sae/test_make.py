@@ -7,10 +7,11 @@ import torch
 
 from sonde.errors import BadRequest
 from sonde.sae.cards import CARD
+from sonde.sae.corpus import from_text
 from sonde.sae.evaluate import evaluate
 from sonde.sae.feature_file import FEATURES, read_some
 from sonde.sae.load import load_autoencoder
-from sonde.sae.make import KEPT, STATE, Material, Text, make, prepare
+from sonde.sae.make import KEPT, OWN, STATE, Material, Text, make, prepare
 from sonde.sae.train import Recipe, Sites
 from tests.sae.reading import tiny_reader
 
@@ -44,8 +45,14 @@ def folder(material: Material, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 def test_held_out_text_is_in_no_context_that_is_trained_on(material: Material) -> None:
     assert material.notes["generated"] == 300
-    n = len(material.train) + len(material.held_out)
-    assert len(material.held_out) == pytest.approx(n / 50, abs=2)
+    assert material.notes["held_out"] == "documents"
+    reader = tiny_reader()
+    whole = from_text(reader, DOCUMENTS[49:50], 24).ids.tolist()
+    assert material.held_out.ids[: len(whole)].tolist() == whole
+    documents = from_text(reader, DOCUMENTS, 24)
+    assert documents.documents is not None
+    n_others = len(documents) - len(whole)
+    assert torch.equal(material.train.ids[:n_others], documents.take(documents.documents != 49).ids)
 
 
 def test_too_little_text_to_hold_some_out_is_refused_before_training() -> None:
@@ -71,4 +78,33 @@ def test_what_is_said_is_said_about_the_weights_that_are_kept(
     held = load_autoencoder(folder)
     assert torch.equal(held.W_enc.half().float(), held.W_enc)
     (found,) = evaluate(tiny_reader(), {1: held}, material.held_out).values()
+    assert held.origin.notes["evaluation"] == pytest.approx(found.plain())
+
+
+def test_kinds_are_told_apart_and_only_what_may_be_quoted_is(tmp_path: Path) -> None:
+    reader = tiny_reader()
+    secret = [f"The Colosseum {n} is in the city of Rome. " * 12 for n in range(60)]
+    text = Text(
+        [*DOCUMENTS, *secret], ["story"] * 60 + ["travel"] * 60, [True] * 60 + [False] * 60,
+        generate=300, context=24,
+    )  # fmt: skip
+    material = prepare(reader, text, lambda _line: None)
+    assert material.kinds == ("story", "travel", OWN)
+    assert material.quoted is not None
+    assert sorted(material.quoted.kinds_of(slice(None)).unique().tolist()) == [0, 2]
+    folders = make(
+        reader, "tiny", material, Sites("post_block", (1,)), RECIPE, tmp_path,
+        notes={}, say=lambda _line: None, report=lambda _now: None, dtype=torch.int8,
+    )  # fmt: skip
+    features = read_some(folders[1] / FEATURES, range(48))
+    shown = ["".join(snippet.tokens) for each in features for snippet in each.snippets]
+    assert shown
+    assert not [snippet for snippet in shown if "Colosseum" in snippet or "city of Rome" in snippet]
+    assert {kind for each in features for kind in each.kinds} == {"story", "travel", OWN}
+    assert any(each.kinds["travel"] > 0 for each in features), "counted, though not quoted"
+    card = (folders[1] / CARD).read_text()
+    assert "Weights have 8 bits and a scale for each feature" in card
+    assert "Before rounding: FVU" in card
+    held = load_autoencoder(folders[1])
+    (found,) = evaluate(reader, {1: held}, material.held_out).values()
     assert held.origin.notes["evaluation"] == pytest.approx(found.plain())

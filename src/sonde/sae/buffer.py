@@ -44,12 +44,39 @@ def counts(activations: Tensor, lengths: Tensor) -> Tensor:
     return inside & (norms < longest)
 
 
+Pair = tuple[Tensor, Tensor | None]
+"""What is read [tokens, width], and what a transcoder should make of it."""
+
+
 def gather(
-    reader: Reader, contexts: Contexts, hook: Hook, layers: Sequence[int]
-) -> dict[int, Tensor]:
-    """The activations that count, context after context. -> for each layer [tokens, width]"""
-    parts: dict[int, list[Tensor]] = {layer: [] for layer in layers}
+    reader: Reader,
+    contexts: Contexts,
+    hook: Hook,
+    layers: Sequence[int],
+    hook_out: Hook | None = None,
+) -> dict[int, Pair]:
+    """The activations that count, context after context, by layer.
+
+    Half precision on a GPU, where they are many: what is far too long for it is a sink, and is not
+    among them.
+    """
+    dtype = torch.float16 if reader.device.type == "cuda" else torch.float32
+    read: dict[tuple[Hook, int], Tensor] = {}
+    filled = dict.fromkeys(layers, 0)
+    hooks: list[Hook] = [hook] if hook_out is None else [hook, hook_out]
     for some in passes(contexts, reader.device):
-        for layer, read in reader.activations(some.ids, hook, layers).items():
-            parts[layer].append(read[counts(read, some.lengths)])
-    return {layer: torch.cat(found) for layer, found in parts.items()}
+        found = {each: reader.activations(some.ids, each, layers) for each in hooks}
+        for layer in layers:
+            chosen = counts(found[hook][layer], some.lengths)
+            n, start = int(chosen.sum()), filled[layer]
+            filled[layer] += n
+            for each in hooks:
+                rows = found[each][layer][chosen]
+                if (each, layer) not in read:  # once, at its full size: no copy is made at the end
+                    shape = (contexts.n_tokens, rows.shape[1])
+                    read[each, layer] = rows.new_empty(shape, dtype=dtype)
+                read[each, layer][start : start + n] = rows
+    kept = {key: held[: filled[key[1]]] for key, held in read.items()}
+    return {
+        layer: (kept[hook, layer], kept[hook_out, layer] if hook_out else None) for layer in layers
+    }

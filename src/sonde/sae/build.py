@@ -32,7 +32,7 @@ class Core(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Given:
+class FileFacts:
     """What the caller says about a file. It settles what the file leaves open."""
 
     k: int | None = None
@@ -45,7 +45,7 @@ class Given:
     """What activations are multiplied by first, where the file only says that they are."""
 
 
-def checked(draft: Autoencoder, source: Path, given: Given) -> Autoencoder:
+def checked(draft: Autoencoder, source: Path, given: FileFacts) -> Autoencoder:
     """The draft as a dictionary to use, or an error that names file, tensor and numbers."""
     d_in, d_sae, d_out = _sizes(draft, source, given.d_in)
     held = draft.tensors()
@@ -108,7 +108,7 @@ def flipped(matrix: Tensor) -> Tensor:
     return matrix.mT if matrix.dim() > 1 else matrix
 
 
-def said_k(k: int | None, given: Given, source: Path, why: str) -> int:
+def said_k(k: int | None, given: FileFacts, source: Path, why: str) -> int:
     """K as the caller or the file says it; never a guess."""
     if given.k is not None:
         return given.k

@@ -26,14 +26,16 @@ def card(config: AutoencoderFile) -> str:
 
 def _lines(config: AutoencoderFile) -> Iterator[str]:
     notes = config.notes
-    yield f"# Sparse autoencoder of {config.model}, layer {config.layer}"
+    what = "Sparse autoencoder" if config.hook_out is None else "Transcoder"
+    yield f"# {what} of {config.model}, layer {config.layer}"
     yield ""
+    to = f", predicting `{config.hook_out}`" if config.hook_out else ""
     yield (
-        f"TopK with k = {config.k}: {config.d_sae:,} features of the {config.d_in}-wide "
-        f"activations at `{config.hook}` of layer {config.layer}, position 0 left out."
+        f"{_sparsity(config)}: {config.d_sae:,} features of the {config.d_in}-wide "
+        f"activations at `{config.hook}` of layer {config.layer}{to}, position 0 left out."
     )
     if "evaluation" in notes:
-        yield from _evaluation(notes["evaluation"])
+        yield from _evaluation(notes["evaluation"], notes.get("unrounded"))
     if "text" in notes:
         yield from _text(notes["text"])
     if "recipe" in notes:
@@ -41,20 +43,35 @@ def _lines(config: AutoencoderFile) -> Iterator[str]:
     yield from _use(config)
 
 
-def _evaluation(found: Mapping[str, Any]) -> Iterator[str]:
+def _sparsity(config: AutoencoderFile) -> str:
+    """How features are chosen: by the recipe where there is one, as far as the file says else."""
+    recipe = config.notes.get("recipe", {})
+    k = recipe.get("k", config.k)
+    match recipe.get("kind", config.activation):
+        case "batchtopk":
+            return f"BatchTopK with k = {k}, read by thresholds"
+        case "jumprelu":
+            return "JumpReLU" if k is None else f"JumpReLU drawn to {k} active features"
+        case "topk":
+            return f"TopK with k = {k}"
+        case other:
+            return str(other)
+
+
+def _evaluation(found: Mapping[str, Any], before: Mapping[str, Any] | None) -> Iterator[str]:
     yield from ("", "## How good it is", "")
     yield f"On {found['tokens']:,} tokens of text it was not trained on:"
     yield from ("", "| | |", "|---|---|")
-    yield f"| variance unexplained (FVU) | {_share(found['fvu'])} |"
-    yield f"| active features a token (L0) | {found['l0']:.1f} |"
-    yield f"| dead features | {_share(found['dead'])} |"
-    yield f"| cosine of activation and reconstruction | {found['cosine']:.4f} |"
-    yield f"| cross-entropy undisturbed | {found['ce_original']:.3f} nats |"
-    yield f"| … with the reconstruction | {found['ce_spliced']:.3f} nats |"
-    yield f"| … with the mean activation | {found['ce_averaged']:.3f} nats |"
-    yield f"| … with zeros | {found['ce_zeroed']:.3f} nats |"
-    yield f"| cross-entropy recovered, against zeros | {_share(found['ce_recovered'])} |"
-    yield f"| … against the mean | {_share(found['ce_recovered_from_mean'])} |"
+    for name, title, shown in ROWS:
+        if name in found:
+            yield f"| {title} | {shown(found[name])} |"
+    if before:
+        yield ""
+        yield (
+            f"Weights have {before['bits']} bits and a scale for each feature; figures are of what "
+            f"is stored. Before rounding: FVU {_share(before['fvu'])}, L0 {before['l0']:.1f}, "
+            f"cross-entropy recovered {_share(before['ce_recovered'])}."
+        )
     yield ""
     yield (
         "Position 0 and other attention sinks (activations more than 20 times as long as the "
@@ -66,8 +83,8 @@ def _evaluation(found: Mapping[str, Any]) -> Iterator[str]:
 def _text(text: Mapping[str, Any]) -> Iterator[str]:
     yield from ("", "## What it was trained on", "")
     yield (
-        f"{text['tokens']:,} tokens in contexts of {text['context']}; one context in "
-        f"{text['held_out_one_in']} was held out."
+        f"{text['tokens']:,} tokens in contexts of {text['context']}; "
+        + HELD_OUT[text.get("held_out", "contexts")].format(text["held_out_one_in"])
     )
     yield ""
     if text.get("generated"):
@@ -89,6 +106,11 @@ def _recipe(notes: Mapping[str, Any]) -> Iterator[str]:
         "divided by their root mean square, both folded into the weights; features silent for "
         f"{recipe['silent_after']:,} tokens revived by an auxiliary loss; seed {recipe['seed']}."
     )
+    if recipe.get("nested"):
+        sizes = ", ".join(f"{n:,}" for n in recipe["nested"])
+        yield f"\nA Matryoshka: the first {sizes} features rebuild by themselves, too."
+    if recipe.get("cap"):
+        yield f"\nNo feature was to be active on more than {_share(recipe['cap'])} of tokens."
     if "made" in notes:
         yield ""
         yield "Made on " + ", ".join(f"{name} {v}" for name, v in notes["made"].items()) + "."
@@ -106,6 +128,34 @@ def _use(config: AutoencoderFile) -> Iterator[str]:
     yield "```"
 
 
+HELD_OUT: Final = {
+    "documents": "one document in {} was held out, whole.",
+    "end": "it is too few documents to hold whole ones out, so the last part in {} was.",
+    "contexts": "one context in {} was held out.",
+}
+"""What was not trained on. The last is how it was done before documents were held out whole."""
+
+
 def _share(value: float | None) -> str:
     """None where ablating costs nothing."""
     return "not defined" if value is None else f"{100 * value:.2f} %"
+
+
+def _nats(value: float) -> str:
+    return f"{value:.3f} nats"
+
+
+ROWS: Final = (
+    ("fvu", "variance unexplained (FVU)", _share),
+    ("l0", "active features a token (L0)", "{:.1f}".format),
+    ("dead", "dead features", _share),
+    ("dense", "dense features: active on more than a tenth of the tokens", "{:,}".format),
+    ("cosine", "cosine of activation and reconstruction", "{:.4f}".format),
+    ("ce_original", "cross-entropy undisturbed", _nats),
+    ("ce_spliced", "… with the reconstruction", _nats),
+    ("ce_averaged", "… with the mean activation", _nats),
+    ("ce_zeroed", "… with zeros", _nats),
+    ("ce_recovered", "cross-entropy recovered, against zeros", _share),
+    ("ce_recovered_from_mean", "… against the mean", _share),
+)
+"""What judging may have found, what it is called, and how it is written."""

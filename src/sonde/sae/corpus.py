@@ -1,8 +1,9 @@
 """Text to read a model on: files, directories, or what the model writes itself, cut into contexts.
 
 A context is a window of tokens of one document. Windows do not overlap and are never joined across
-documents. Every so many of them are held out: nothing is trained on those, and everything that is
-said about how good an autoencoder is, is said about those.
+documents. Every so many documents are held out, whole: nothing is trained on those, and everything
+that is said about how good an autoencoder is, is said about those. Other windows of a document that
+was trained on would flatter it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SHORTEST: Final = 16
 OPENING: Final = 16
 """Tokens of a text that the model is given to go on from."""
 HELD_OUT: Final = 50
-"""One context in so many is held out."""
+"""One document in so many is held out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,10 @@ class Contexts:
     """int64 [contexts, positions]"""
     lengths: Tensor
     """How many positions of each are text. int64 [contexts]"""
+    kinds: Tensor | None = None
+    """Which kind of text each is, by its number, where that is known. int64 [contexts]"""
+    documents: Tensor | None = None
+    """Of which document each is, where several are of one. int64 [contexts]"""
 
     def __len__(self) -> int:
         """How many."""
@@ -53,14 +58,27 @@ class Contexts:
 
     def take(self, index: Tensor | slice) -> Contexts:
         """Some of them."""
-        return Contexts(self.ids[index], self.lengths[index])
+        kinds = None if self.kinds is None else self.kinds[index]
+        documents = None if self.documents is None else self.documents[index]
+        return Contexts(self.ids[index], self.lengths[index], kinds, documents)
+
+    def kinds_of(self, index: Tensor | slice) -> Tensor:
+        """The kinds of some; all are of the first where it is not known."""
+        if self.kinds is None:
+            return torch.zeros_like(self.lengths[index])
+        return self.kinds[index]
+
+    def of_kind(self, kind: int) -> Contexts:
+        """Those whose kind has this number."""
+        return self.take(self.kinds_of(slice(None)) == kind)
 
 
 def join(parts: Sequence[Contexts]) -> Contexts:
-    """All of them, padded to the longest."""
+    """All of them, padded to the longest; of which document each was is forgotten."""
     length = max(part.ids.shape[1] for part in parts)
     padded = [torch.nn.functional.pad(p.ids, (0, length - p.ids.shape[1])) for p in parts]
-    return Contexts(torch.cat(padded), torch.cat([part.lengths for part in parts]))
+    kinds = torch.cat([part.kinds_of(slice(None)) for part in parts])
+    return Contexts(torch.cat(padded), torch.cat([part.lengths for part in parts]), kinds)
 
 
 def documents(path: Path) -> list[str]:
@@ -75,6 +93,32 @@ def documents(path: Path) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadRequest(f"cannot read {path} as text: {error}; expected UTF-8") from error
     return [text for text in whole.split(APART) if text.strip()]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text, what kind it is, and whether it may be quoted."""
+
+    text: str
+    kind: str
+    quoted: bool = True
+
+
+def documents_of_kinds(path: Path) -> list[Document]:
+    """The documents of a file or directory, and their kinds: by `sources.json`, or by file."""
+    if not path.is_dir():
+        return [Document(text, path.stem) for text in documents(path)]
+    said = {}
+    if (path / SOURCES).is_file():
+        listed = json.loads((path / SOURCES).read_text(encoding="utf-8"))
+        said = {str(each["file"]): each for each in listed if "file" in each}
+    documents(path)  # the same refusals
+    found = []
+    for file in sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES):
+        about = said.get(file.name, {})
+        kind, quoted = str(about.get("domain", file.stem)), bool(about.get("quoted", True))
+        found += [Document(text, kind, quoted) for text in documents(file)]
+    return found
 
 
 def sources(path: Path) -> list[dict[str, str]]:
@@ -95,18 +139,18 @@ def sources(path: Path) -> list[dict[str, str]]:
 def from_text(reader: Reader, texts: Sequence[str], length: int) -> Contexts:
     """Documents cut into windows of `length` tokens."""
     windows = [
-        ids[start : start + length]
-        for ids in reader.tokens_of(texts)
+        (document, ids[start : start + length])
+        for document, ids in enumerate(reader.tokens_of(texts))
         for start in range(0, len(ids), length)
         if len(ids) - start >= SHORTEST
     ]
     if not windows:
         raise BadRequest(f"no document has {SHORTEST} tokens, as many as a context needs")
-    lengths = torch.tensor([len(window) for window in windows])
+    lengths = torch.tensor([len(window) for _, window in windows])
     ids = torch.zeros(len(windows), length, dtype=torch.int64)
-    for row, window in zip(ids, windows, strict=True):
+    for row, (_, window) in zip(ids, windows, strict=True):
         row[: len(window)] = torch.tensor(window)
-    return Contexts(ids, lengths)
+    return Contexts(ids, lengths, documents=torch.tensor([number for number, _ in windows]))
 
 
 def generated(
@@ -166,6 +210,18 @@ def as_text(reader: Reader, contexts: Contexts) -> str:
 
 
 def split(contexts: Contexts) -> tuple[Contexts, Contexts]:
-    """Those to train on, and those held out."""
-    held = torch.arange(len(contexts)) % HELD_OUT == HELD_OUT - 1
+    """Those to train on, and those held out: one document in HELD_OUT, or the end of fewer."""
+    documents = contexts.documents
+    if documents is None:
+        documents = torch.arange(len(contexts))
+    if in_documents(contexts):
+        held = documents % HELD_OUT == HELD_OUT - 1
+    else:
+        held = torch.arange(len(contexts)) >= len(contexts) - len(contexts) // HELD_OUT
     return contexts.take(~held), contexts.take(held)
+
+
+def in_documents(contexts: Contexts) -> bool:
+    """Whether there are enough documents to hold whole ones out."""
+    documents = contexts.documents
+    return documents is None or int(documents.bincount().count_nonzero()) >= HELD_OUT

@@ -18,13 +18,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sonde.backends.torch.threads import one_thread_each
+from sonde.backends.torch.cpu.threads import one_thread_each
 from sonde.errors import RequestTooLarge
 from sonde.sae.activations import Activation
 from sonde.sae.active import Active, join
 
 ROWS: Final = 16
-"""Rows of a product come in multiples of this: then a row's bits do not depend on its company."""
+"""Rows of a product come in multiples of this: then a row's bits are batch-invariant."""
 
 BYTES: Final = 6
 """Of a chunk, for each token and feature: a float32, the mask it is selected with, block maxima."""

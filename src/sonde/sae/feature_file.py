@@ -2,6 +2,9 @@
 
 Read without torch, so that a feature can be looked up in a moment. A few thousand features are a
 few megabytes of JSON; all of it is read to find one line, and that takes a tenth of a second.
+
+Labels are not in it, because they come later and from others: they lie in `label_file` and are put
+to the features when those are read.
 """
 
 import lzma
@@ -12,6 +15,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from sonde.errors import BadRequest
+from sonde.sae.label_file import read_labels
 from sonde.schema.feature import Feature
 
 FEATURES: Final = "features.jsonl.xz"
@@ -20,7 +24,7 @@ FEATURES: Final = "features.jsonl.xz"
 
 def write_features(path: Path, features: Iterable[Feature]) -> None:
     """Write all features, in order, whole or not at all."""
-    lines = "".join(f"{feature.model_dump_json()}\n" for feature in features)
+    lines = "".join(f"{feature.model_dump_json(exclude={'label'})}\n" for feature in features)
     beside = path.with_name(f".{path.name}")
     beside.write_bytes(lzma.compress(lines.encode(), preset=9))
     beside.replace(path)
@@ -32,9 +36,13 @@ def read_feature(path: Path, feature: int) -> Feature:
 
 
 def read_some(path: Path, features: Iterable[int]) -> list[Feature]:
-    """Some features by their numbers, for the price of one."""
-    lines = _lines(path)
-    return [_feature(path, lines, feature) for feature in features]
+    """Some features by their numbers, for the price of one, with the labels they have."""
+    lines, labels = _lines(path), read_labels(path.parent)
+    found = [_feature(path, lines, feature) for feature in features]
+    return [
+        each.model_copy(update={"label": labels[each.feature]}) if each.feature in labels else each
+        for each in found
+    ]
 
 
 def _feature(path: Path, lines: list[bytes], feature: int) -> Feature:

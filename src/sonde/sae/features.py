@@ -1,16 +1,19 @@
-"""Say what features mean: where they are most active, and which tokens they promote.
+"""Say what features mean: where they are active, on what, and which tokens they promote.
 
-1. **Read**    text once, and of every feature keep the contexts in which its peak is highest.
+1. **Find**    of every feature some contexts over its whole range (`peaks`), and what it does over
+   much text (`habits`).
 2. **Cut**     a few tokens around each peak; equal snippets are kept once.
 3. **Project** each decoder row to the vocabulary: how the logits change when a little of it is
-   added to an average final residual, by the model's own final norm and unembedding.
+   added to an average final residual, by the model's own final norm and unembedding. What random
+   directions change as much is left out.
+4. **Compare** decoder rows, for each feature's neighbours.
 
 The third is the direct way only. What later layers make of a feature is a question for a sweep.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, Literal
 
 import torch
 from torch import Tensor
@@ -19,38 +22,39 @@ from sonde.backends.torch.reading import Reader
 from sonde.sae.autoencoder import Autoencoder
 from sonde.sae.buffer import counts, passes
 from sonde.sae.corpus import Contexts
-from sonde.sae.evaluate import hook_of
-from sonde.schema.feature import Feature, Snippet
+from sonde.sae.habits import Habits, read_habits
+from sonde.sae.peaks import AFTER, BEFORE, TOP, Peaks, find_peaks
+from sonde.schema.feature import Feature, Neighbour, Snippet, TokenShare
 
-SNIPPETS: Final = 4
-CANDIDATES: Final = 12
-"""Peaks kept of each feature, from which equal snippets are dropped."""
-BEFORE: Final = 10
-AFTER: Final = 4
-"""Tokens shown on either side of a peak."""
+SNIPPETS: Final = 24
+HIGHEST: Final = 10
+"""Of those, from the highest peaks."""
 PROMOTED: Final = 8
 SUPPRESSED: Final = 4
+NEIGHBOURS: Final = 4
+NEAR: Final = 0.2
+"""Cosine from which a feature is a neighbour."""
+COMMON: Final = 0.05
+"""Share of a feature's activity from which a token is said to be common there."""
 STEP: Final = 0.1
 """How much of a direction is added, as a share of the residual's length: little, for a slope."""
 ROWS: Final = 256
 TYPICAL: Final = 256
 """Features over which it is measured how much each token's logit moves as a rule."""
+CHANCE: Final = 0.5
+"""The quantile of what random directions reach, above which a change says something."""
 
 
 @dataclass(frozen=True, eq=False)
-class Peaks:
-    """The highest peaks of every feature over some contexts, highest first."""
+class Promotion:
+    """Which tokens each feature moves most, and how far."""
 
-    values: Tensor
-    """[CANDIDATES, d_sae]; 0 where a feature has fewer."""
-    contexts: Tensor
-    """Which context. [CANDIDATES, d_sae]"""
-    positions: Tensor
-    """Which position of it. [CANDIDATES, d_sae]"""
-    around: Tensor
-    """The feature's activation around the peak. [CANDIDATES, d_sae, BEFORE + 1 + AFTER]"""
-    rate: Tensor
-    """Share of tokens on which each is active. [d_sae]"""
+    tokens: Tensor
+    """[d_sae, some]"""
+    by: Tensor
+    """In standard deviations of the token's movement over features; always positive."""
+    chance: float
+    """How far random directions move the token they move most, as a rule."""
 
 
 def describe(
@@ -59,75 +63,74 @@ def describe(
     layer: int,
     contexts: Contexts,
     report: Callable[[str], None] = lambda _doing: None,
+    *,
+    kinds: Sequence[str] = (),
+    quoted: Contexts | None = None,
 ) -> list[Feature]:
-    """All features of an autoencoder, described over these contexts."""
+    """All features of an autoencoder, described over these contexts; snippets are of `quoted`."""
     report(f"layer {layer}: where features are active")
-    peaks = find_peaks(reader, autoencoder, layer, contexts)
+    shown = contexts if quoted is None else quoted
+    peaks = find_peaks(reader, autoencoder, layer, shown)
+    habits = read_habits(reader, autoencoder, layer, contexts, max(1, len(kinds)))
     report(f"layer {layer}: which tokens features promote")
     raised, lowered = promoted_tokens(reader, autoencoder, average_final(reader, contexts))
+    near = neighbours(autoencoder.W_dec)
     held = Peaks(*(t.cpu() for t in vars(peaks).values()))
     pieces = reader.pieces(range(reader.model.get_output_embeddings().weight.shape[0]))
     return [
         Feature(
             feature=feature,
-            rate=_short(float(held.rate[feature])),
-            promoted=[pieces[i] for i in raised[feature].tolist()],
-            suppressed=[pieces[i] for i in lowered[feature].tolist()],
-            snippets=_snippets(pieces, held, contexts, feature),
+            rate=_short(float(habits.rate[feature])),
+            **_promotions(pieces, "promoted", raised, feature),
+            **_promotions(pieces, "suppressed", lowered, feature),
+            snippets=_snippets(pieces, held, shown, feature),
+            on=_common(pieces, habits, "on", feature),
+            after=_common(pieces, habits, "after", feature),
+            before=_common(pieces, habits, "before", feature),
+            neighbours=[
+                Neighbour(feature=other, cosine=_short(cosine))
+                for other, cosine in zip(*(each[feature].tolist() for each in near), strict=True)
+                if cosine >= NEAR
+            ],
+            kinds={
+                kind: _short(float(habits.by_kind[number, feature]))
+                for number, kind in enumerate(kinds)
+            },
         )
         for feature in range(autoencoder.d_sae)
     ]
 
 
-@torch.no_grad()
-def find_peaks(reader: Reader, autoencoder: Autoencoder, layer: int, contexts: Contexts) -> Peaks:
-    """Of every feature, the contexts in which it is most active."""
-    hook, best = hook_of(autoencoder), None
-    active = torch.zeros(autoencoder.d_sae, device=reader.device)
-    n_tokens = first = 0
-    for some in passes(contexts, reader.device):
-        read = reader.activations(some.ids, hook, [layer])[layer]
-        chosen = counts(read, some.lengths)
-        dense = read.new_zeros(*chosen.shape, autoencoder.d_sae, dtype=torch.float32)
-        dense[chosen] = autoencoder.encode(read[chosen]).dense(autoencoder.d_sae)
-        active += (dense > 0).sum((0, 1))
-        n_tokens += int(chosen.sum())
-        found = _peaks_of(dense, first)
-        best = found if best is None else _highest(best, found)
-        first += len(some)
-    assert best is not None
-    return Peaks(*best, rate=active / max(n_tokens, 1))
+def neighbours(W_dec: Tensor) -> tuple[Tensor, Tensor]:
+    """Each feature's nearest others by direction, and the cosines: both [d_sae, NEIGHBOURS]."""
+    rows = torch.nn.functional.normalize(W_dec, dim=1)
+    found = []
+    for start in range(0, len(rows), ROWS):
+        cosines = rows[start : start + ROWS] @ rows.T
+        own = torch.arange(len(cosines), device=rows.device)
+        cosines[own, start + own] = -2.0
+        found.append(cosines.topk(min(NEIGHBOURS, len(rows) - 1), dim=1))
+    return torch.cat([f.indices for f in found]), torch.cat([f.values for f in found])
 
 
-_Found = tuple[Tensor, Tensor, Tensor, Tensor]
+def _promotions(pieces: Sequence[str], name: str, found: Promotion, feature: int) -> dict[str, Any]:
+    """The tokens and by how much; none where the first is moved no more than by chance."""
+    by = found.by[feature].tolist()
+    if by[0] <= found.chance:
+        return {name: [], f"{name}_by": []}
+    tokens = [pieces[i] for i in found.tokens[feature].tolist()]
+    return {name: tokens, f"{name}_by": [_short(value) for value in by]}
 
 
-def _peaks_of(dense: Tensor, first: int) -> _Found:
-    """Peaks in [contexts, positions, d_sae]; the first context has the number `first`."""
-    highest, where = dense.max(1)
-    values, contexts = highest.topk(min(CANDIDATES, len(dense)), dim=0)
-    positions = where.gather(0, contexts)
-    offsets = torch.arange(-BEFORE, AFTER + 1, device=dense.device)
-    near = positions[..., None] + offsets
-    inside = (near >= 0) & (near < dense.shape[1])
-    column = torch.arange(dense.shape[2], device=dense.device)[None, :, None]
-    around = dense[contexts[..., None], near.clamp(0, dense.shape[1] - 1), column] * inside
-    return values, contexts + first, positions, around
-
-
-def _highest(one: _Found, other: _Found) -> _Found:
-    """The highest peaks of both."""
-    values, contexts, positions, around = (
-        torch.cat([a, b]) for a, b in zip(one, other, strict=True)
+def _common(pieces: Sequence[str], habits: Habits, place: str, feature: int) -> list[TokenShare]:
+    both = zip(
+        habits.tokens[place][feature].tolist(), habits.shares[place][feature].tolist(), strict=True
     )
-    values, kept = values.topk(min(CANDIDATES, len(values)), dim=0)
-    width = around.shape[2]
-    return (
-        values,
-        contexts.gather(0, kept),
-        positions.gather(0, kept),
-        around.gather(0, kept[..., None].expand(-1, -1, width)),
-    )
+    return [
+        TokenShare(token=pieces[token], share=_short(share))
+        for token, share in both
+        if share >= COMMON
+    ]
 
 
 def average_final(reader: Reader, contexts: Contexts) -> Tensor:
@@ -141,8 +144,8 @@ def average_final(reader: Reader, contexts: Contexts) -> Tensor:
 @torch.no_grad()
 def promoted_tokens(
     reader: Reader, autoencoder: Autoencoder, final: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Tokens each feature raises and lowers most: [d_sae, PROMOTED] and [d_sae, SUPPRESSED].
+) -> tuple[Promotion, Promotion]:
+    """Tokens each feature raises and lowers most: PROMOTED and SUPPRESSED of them.
 
     Most for them: some tokens' logits move more than others whatever is added, so each change is
     measured in the standard deviations it has over features.
@@ -150,12 +153,19 @@ def promoted_tokens(
     rows = autoencoder.W_dec.to(final)
     some = _logit_changes(reader, final, rows[:: max(1, len(rows) // TYPICAL)])
     centre, spread = some.mean(0), some.std(0).clamp_min(1e-8)
-    raised, lowered = [], []
-    for part in torch.split(rows, ROWS):
-        change = (_logit_changes(reader, final, part) - centre) / spread
-        raised.append(change.topk(PROMOTED, dim=1).indices)
-        lowered.append((-change).topk(SUPPRESSED, dim=1).indices)
-    return torch.cat(raised), torch.cat(lowered)
+    generator = torch.Generator().manual_seed(0)
+    random = torch.randn(TYPICAL, rows.shape[1], generator=generator).to(rows)
+    by_chance = (_logit_changes(reader, final, random) - centre) / spread
+    parts = [
+        (_logit_changes(reader, final, part) - centre) / spread for part in torch.split(rows, ROWS)
+    ]
+    found = []
+    for sign, most in ((1, PROMOTED), (-1, SUPPRESSED)):
+        top = [(sign * part).topk(most, dim=1) for part in parts]
+        chance = float((sign * by_chance).amax(1).quantile(CHANCE))
+        values, indices = (torch.cat(each) for each in zip(*top, strict=True))
+        found.append(Promotion(indices, values, chance))
+    return found[0], found[1]
 
 
 def _logit_changes(reader: Reader, final: Tensor, rows: Tensor) -> Tensor:
@@ -168,26 +178,36 @@ def _logit_changes(reader: Reader, final: Tensor, rows: Tensor) -> Tensor:
 def _snippets(
     pieces: Sequence[str], peaks: Peaks, contexts: Contexts, feature: int
 ) -> list[Snippet]:
+    """The highest first; of those below, as many as there is room for."""
     out: list[Snippet] = []
     seen: set[tuple[int, ...]] = set()
+    highest = float(peaks.values[0, feature])
     for rank in range(len(peaks.values)):
         value = float(peaks.values[rank, feature])
         context = int(peaks.contexts[rank, feature])
         position = int(peaks.positions[rank, feature])
+        if value <= 0 or len(out) == SNIPPETS or (rank < TOP and len(out) == HIGHEST):
+            continue
         first = max(0, position - BEFORE)
         stop = min(int(contexts.lengths[context]), position + AFTER + 1)
         ids = contexts.ids[context, first:stop].tolist()
         close = tuple(ids[max(0, position - first - 3) : position - first + 1])
-        if value <= 0 or close in seen:
+        if close in seen:
             continue
         seen.add(close)
         skipped = BEFORE - (position - first)
         near = peaks.around[rank, feature][skipped : skipped + len(ids)].tolist()
         tokens = [pieces[i] for i in ids]
-        out.append(Snippet(tokens=tokens, heat=_heat(near, value), value=_short(value)))
-        if len(out) == SNIPPETS:
-            break
+        part = part_of(rank, value, highest)
+        out.append(Snippet(tokens=tokens, heat=_heat(near, value), value=_short(value), part=part))
     return out
+
+
+def part_of(rank: int, value: float, highest: float) -> Literal["top", "middle", "low"]:
+    """Its highest peaks are the top; of the others, what is above a third of those the middle."""
+    if rank < TOP:
+        return "top"
+    return "middle" if value > highest / 3 else "low"
 
 
 def _heat(values: Sequence[float], most: float) -> str:

@@ -67,6 +67,18 @@ class HealthMeter:
         self._sum = total if self._sum is None else self._sum + total
         self.fired = fired if self.fired is None else self.fired | fired
 
+    def __add__(self, other: "HealthMeter") -> "HealthMeter":
+        """Both, as if one had seen everything."""
+        if self._sums is None or other._sums is None:
+            return other if self._sums is None else self
+        assert self.fired is not None
+        assert other.fired is not None
+        assert self._sum is not None
+        assert other._sum is not None
+        return HealthMeter(
+            self.d_sae, self.fired | other.fired, self._sums + other._sums, self._sum + other._sum
+        )
+
     def health(self) -> Health:
         """The numbers so far."""
         if self._sums is None or self._sum is None or self.fired is None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from sonde.errors import BadRequest, NotSaid, UnknownFormat
 from sonde.sae.autoencoder import Autoencoder
-from sonde.sae.build import Given
+from sonde.sae.build import FileFacts
 from sonde.sae.files.pickles import read_pickle
 from sonde.sae.files.tensors import check_header
 from sonde.sae.formats import (
@@ -38,7 +38,7 @@ PICKLES: Final = (".pt", ".pth")
 class Format:
     """How a format is read, and what it is known by: files of a folder, or tensors of one file."""
 
-    load: Callable[[Path, Given], Autoencoder]
+    load: Callable[[Path, FileFacts], Autoencoder]
     files: tuple[str, ...] = ()
     tensors: tuple[str, ...] = ()
     takes_factor: bool = False
@@ -89,7 +89,7 @@ def load_autoencoder(
     name, found = detect(where) if format is None else (format, _as_told(where, format))
     if factor is not None:
         _check_factor(factor, name, found)
-    made = FORMATS[name].load(found, Given(k, d_in, hook, layer, factor))
+    made = FORMATS[name].load(found, FileFacts(k, d_in, hook, layer, factor))
     folder = str((found if found.is_dir() else found.parent).absolute())
     return replace(made, origin=replace(made.origin, folder=folder))
 

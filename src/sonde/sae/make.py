@@ -23,19 +23,23 @@ from sonde.sae.corpus import (
     as_text,
     from_text,
     generated,
+    in_documents,
     join,
     split,
 )
 from sonde.sae.evaluate import evaluate
 from sonde.sae.feature_file import FEATURES, write_features
 from sonde.sae.features import describe
-from sonde.sae.formats.sonde import save_autoencoder
+from sonde.sae.formats.sonde import add_notes, save_autoencoder
+from sonde.sae.label_file import LABELS
 from sonde.sae.load import load_autoencoder
 from sonde.sae.train import Recipe, Report, Sites, described, fast_products, train
 from sonde.sae.trainee import Trainee
 
 DESCRIBED_TOKENS: Final = 3_000_000
 """At most so many tokens are searched for snippets."""
+OWN: Final = "written by the model"
+"""The kind of text that is generated."""
 STATE: Final = "state"
 KEPT: Final = "held_out.txt"
 """Some of the held-out text, to judge by again."""
@@ -47,6 +51,10 @@ class Text:
     """What to train on."""
 
     documents: Sequence[str] = ()
+    kinds: Sequence[str] = ()
+    """What kind of text each document is, where that is known."""
+    quoted: Sequence[bool] = ()
+    """Whether snippets of it may be shown; all may where nothing is said."""
     generate: int = 0
     """Tokens for the model to write itself."""
     context: int = 256
@@ -63,6 +71,10 @@ class Material:
     train: Contexts
     held_out: Contexts
     notes: dict[str, Any] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ()
+    """What the kinds of its contexts are called."""
+    quoted: Contexts | None = None
+    """Of what may be quoted; None where all may be."""
 
 
 Say = Callable[[str], None]
@@ -70,23 +82,40 @@ Say = Callable[[str], None]
 
 def prepare(reader: Reader, text: Text, say: Say) -> Material:
     """Cut the documents, let the model write, and hold some of both out."""
-    parts = []
+    pairs: list[tuple[Contexts, Contexts]] = []
+    quoted: list[Contexts] = []
+    whole, kinds = True, list(dict.fromkeys(text.kinds))
     if text.documents:
         say(f"cutting {len(text.documents):,} documents into contexts")
-        parts.append(from_text(reader, text.documents, text.context))
+        cut = from_text(reader, text.documents, text.context)
+        whole = in_documents(cut)
+        assert cut.documents is not None
+        if kinds:
+            numbers = torch.tensor([kinds.index(kind) for kind in text.kinds])
+            cut = replace(cut, kinds=numbers[cut.documents])
+        if not all(text.quoted):
+            quoted.append(quotable(cut, text.quoted))
+        pairs.append(split(cut))
     if text.generate:
-        after = parts[0] if parts else None
+        after = quotable(pairs[0][0], text.quoted) if pairs else None
         say(f"writing {text.generate:,} tokens")
         with fast_products():
-            parts.append(
-                generated(reader, text.generate, text.context, after=after, seed=text.seed)
+            made = generated(
+                reader, text.generate, text.context, after=after or None, seed=text.seed
             )
-    pairs = [split(part) for part in parts]
+        if kinds:
+            kinds.append(OWN)
+            made = replace(made, kinds=torch.full((len(made),), len(kinds) - 1))
+        if quoted:
+            quoted.append(made)
+        pairs.append(split(made))
+    parts = [part for pair in pairs for part in pair]
     notes = {
         "tokens": sum(part.n_tokens for part in parts),
         "generated": text.generate,
         "context": text.context,
         "held_out_one_in": HELD_OUT,
+        "held_out": "documents" if whole else "end",
         "sources": [dict(source) for source in text.sources],
     }
     held_out = join([b for _, b in pairs])
@@ -96,7 +125,32 @@ def prepare(reader: Reader, text: Text, say: Say) -> Material:
             f"{HELD_OUT} is held out to judge by. Give more --text, --generate more, or a smaller "
             "--context"
         )
-    return Material(join([a for a, _ in pairs]), held_out, notes)
+    train = join([a for a, _ in pairs])
+    return Material(train, held_out, notes, tuple(kinds), join(quoted) if quoted else None)
+
+
+def cut_for_description(
+    reader: Reader, text: Text, n_tokens: int
+) -> tuple[Contexts, Contexts, tuple[str, ...]]:
+    """Contexts to describe features over, those of them to quote, and what kinds there are."""
+    kinds = tuple(dict.fromkeys(text.kinds))
+    cut = from_text(reader, text.documents, text.context)
+    assert cut.documents is not None
+    if kinds:
+        cut = replace(
+            cut, kinds=torch.tensor([kinds.index(kind) for kind in text.kinds])[cut.documents]
+        )
+    quoted = quotable(cut, text.quoted)
+    if not len(quoted):
+        raise BadRequest("none of this text may be quoted, so there would be no snippets")
+    return few(cut, n_tokens), few(quoted, n_tokens), kinds
+
+
+def quotable(contexts: Contexts, quoted: Sequence[bool]) -> Contexts:
+    """Those of documents that may be quoted. What the model goes on from is quoted with it."""
+    if all(quoted) or contexts.documents is None:
+        return contexts
+    return contexts.take(torch.tensor([*quoted])[contexts.documents])
 
 
 def make(
@@ -110,6 +164,7 @@ def make(
     notes: Mapping[str, Any],
     say: Say,
     report: Report,
+    dtype: torch.dtype = torch.float16,
 ) -> dict[int, Path]:
     """Train one autoencoder a layer and write each into a folder of its own."""
     began = time.monotonic()
@@ -117,23 +172,52 @@ def make(
     say(f"trained in {time.monotonic() - began:.0f} s")
     facts = {"recipe": described(recipe), "text": material.notes, **notes}
     folders = {layer: out / f"layer_{layer}" for layer in sites.layers}
-    for layer, trainee in trainees.items():
-        keep(trainee, sites, layer, model, facts, folders[layer])
+    finished = {
+        layer: keep(trainee, sites, layer, model, facts, folders[layer], dtype)
+        for layer, trainee in trainees.items()
+    }
     every = -(-len(material.held_out) // KEPT_CONTEXTS)
     text = as_text(reader, material.held_out.take(slice(every // 2, None, every)))
     (out / KEPT).write_text(text, encoding="utf-8")
+    if dtype == torch.int8:
+        judge_rounding(reader, finished, folders, material, say)
     judge_and_describe(reader, folders, material, say)
     training_state.remove(out / STATE)
     return folders
 
 
 def keep(
-    trainee: Trainee, sites: Sites, layer: int, model: str, facts: Mapping[str, Any], folder: Path
-) -> None:
-    """Save what was learned in half precision."""
+    trainee: Trainee,
+    sites: Sites,
+    layer: int,
+    model: str,
+    facts: Mapping[str, Any],
+    folder: Path,
+    dtype: torch.dtype = torch.float16,
+) -> Autoencoder:
+    """Save what was learned in fewer bits, and return it; labels of what lay there before go."""
     origin = Origin(model=model, notes=dict(facts))
-    finished = trainee.finished(sites.hook, layer, origin)
-    save_autoencoder(finished, folder, dtype=torch.float16)
+    finished = trainee.finished(sites.hook, layer, origin, sites.hook_out)
+    save_autoencoder(finished, folder, dtype=dtype)
+    (folder / LABELS).unlink(missing_ok=True)
+    return finished
+
+
+def judge_rounding(
+    reader: Reader,
+    finished: Mapping[int, Autoencoder],
+    folders: Mapping[int, Path],
+    material: Material,
+    say: Say,
+) -> None:
+    """Note what was reached before weights were rounded to 8 bits, so that the loss can be seen."""
+    say("judging before rounding")
+    with fast_products():
+        found = evaluate(reader, finished, material.held_out, say)
+    for layer, folder in folders.items():
+        held = found[layer].plain()
+        kept = {name: held[name] for name in ("fvu", "l0", "ce_recovered")}
+        add_notes(folder, {"unrounded": {"bits": 8, **kept}})
 
 
 def judge_and_describe(
@@ -147,22 +231,27 @@ def judge_and_describe(
         found = evaluate(reader, loaded, material.held_out, say)
         some = _some(material, DESCRIBED_TOKENS)
         for layer, folder in folders.items():
-            features = describe(reader, loaded[layer], layer, some, say)
+            features = describe(
+                reader, loaded[layer], layer, some, say,
+                kinds=material.kinds, quoted=_few(material.quoted, DESCRIBED_TOKENS),
+            )  # fmt: skip
             write_features(folder / FEATURES, features)
     for layer, folder in folders.items():
-        note(folder, loaded[layer], {"evaluation": found[layer].plain()})
-
-
-def note(folder: Path, autoencoder: Autoencoder, more: Mapping[str, Any]) -> None:
-    """Add to what an autoencoder's files say about it, and write its card anew."""
-    origin = replace(autoencoder.origin, notes={**autoencoder.origin.notes, **more})
-    save_autoencoder(replace(autoencoder, origin=origin), folder, dtype=torch.float16)
-    write_card(folder)
+        add_notes(folder, {"evaluation": found[layer].plain()})
+        write_card(folder)
 
 
 def _some(material: Material, n_tokens: int) -> Contexts:
     """Contexts from all over the text, held out or not."""
-    both = join([material.held_out, material.train])
+    return few(join([material.held_out, material.train]), n_tokens)
+
+
+def _few(contexts: Contexts | None, n_tokens: int) -> Contexts | None:
+    return None if contexts is None else few(contexts, n_tokens)
+
+
+def few(both: Contexts, n_tokens: int) -> Contexts:
+    """Contexts from all over some text, at most so many tokens, always the same."""
     generator = torch.Generator().manual_seed(0)
     order = torch.randperm(len(both), generator=generator)
     enough = max(1, min(len(both), n_tokens * len(both) // max(both.n_tokens, 1)))

@@ -7,10 +7,10 @@ the same feature number means something else in another dictionary.
 from pathlib import Path
 
 from sonde.runs.layout import RunLayout
-from sonde.runs.reader import read_object, run_info
+from sonde.runs.reader import run_info
 from sonde.sae import shipped
 from sonde.sae.feature_file import FEATURES
-from sonde.schema.autoencoder import CONFIG
+from sonde.sae.label_file import hash_beside
 from sonde.schema.records import SAEFile
 
 
@@ -25,7 +25,7 @@ def dictionary_of(layout: RunLayout, layer: int) -> tuple[Path | None, str | Non
     beside, folder = Path(file.path).parent, shipped.layers().get(layer)
     if beside.is_absolute() and (beside / FEATURES).is_file() and _may_be(beside, file):
         return beside, None
-    if folder is not None and file.sha256 and file.sha256 == _hash_in(folder):
+    if folder is not None and file.sha256 and file.sha256 == hash_beside(folder):
         return folder, None
     return None, _why_not(beside, file)
 
@@ -43,10 +43,4 @@ def _why_not(beside: Path, file: SAEFile) -> str:
 
 def _may_be(folder: Path, file: SAEFile) -> bool:
     """Whether a folder holds that file still, as far as both say which it is."""
-    return not file.sha256 or _hash_in(folder) in (None, file.sha256)
-
-
-def _hash_in(folder: Path) -> str | None:
-    """The hash of a dictionary's weights, as the file beside them has it; None where none does."""
-    config = read_object(folder / CONFIG) or {}
-    return str(config["sha256"]) if "sha256" in config else None
+    return not file.sha256 or hash_beside(folder) in (None, file.sha256)

@@ -47,11 +47,11 @@ def above(pre: Tensor, bound: Tensor | float) -> Active:
         flat = torch.from_numpy(_true(chosen.numpy()))
     else:
         flat = chosen.view(-1).nonzero().view(-1)
-    counts = chosen.sum(1)
+    begins = torch.arange(len(pre) + 1, device=flat.device) * pre.shape[1]
     return Active(
         indices=flat % pre.shape[1],
         values=pre.reshape(-1)[flat],
-        offsets=torch.cat([counts.new_zeros(1), counts.cumsum(0)]),
+        offsets=torch.searchsorted(flat, begins),
     )
 
 

@@ -54,3 +54,9 @@ def module_input(name: str) -> str:
 def _split(name: str) -> tuple[str, int | None]:
     found = _LAYER.search(name)
     return (name, None) if found is None else (name[found.end() :], int(found.group(1)))
+
+
+def lens_name(hook: str, layer: int) -> str:
+    """post_block, 7 -> `blocks.7.hook_resid_post`; a word that is not ours stays as it is."""
+    known = {ours: theirs for theirs, ours in reversed(_LENS.items())}
+    return f"blocks.{layer}.{known.get(hook, hook)}"

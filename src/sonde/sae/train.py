@@ -1,4 +1,4 @@
-"""Train TopK autoencoders of several layers side by side, on one stream of activations.
+"""Train autoencoders or transcoders of several layers side by side, on one stream of activations.
 
 Work goes in rounds. A round takes the next contexts in a random order, reads the activations of all
 layers in one pass (`buffer`), shuffles them and learns from each once, a batch at a time. Nothing
@@ -6,7 +6,10 @@ is carried from one round to the next but the trainees, and everything random fo
 and the number of the round: so a run that was stopped goes on, from its last whole round, with the
 bits it would have had.
 
-It learns from one process on one device. It is not a framework: one architecture, one loss.
+Where all of the text fits into the buffer, activations are read once and kept: every round is then
+another order of the same. On a GPU they are kept in half precision.
+
+It learns in one process on one device.
 """
 
 import math
@@ -23,9 +26,10 @@ from torch import Tensor
 from sonde.backends.torch.reading import Reader
 from sonde.errors import BadRequest
 from sonde.sae import training_state
-from sonde.sae.buffer import gather
+from sonde.sae.buffer import Pair, gather
 from sonde.sae.corpus import Contexts
-from sonde.sae.trainee import Shape, Trainee, centre_and_scale
+from sonde.sae.sparsity import Kind
+from sonde.sae.trainee import Scaling, Shape, Trainee, centre_and_scale, rescued
 from sonde.schema import Hook
 
 WARM_UP: Final = 0.02
@@ -51,12 +55,27 @@ class Recipe:
     buffer: int = 262_144
     """Tokens in a round."""
     seed: int = 0
+    kind: Kind = "topk"
+    nested: tuple[int, ...] = ()
+    """Prefixes of the features that must rebuild by themselves: a Matryoshka."""
+    cap: float | None = None
+    """On what share of tokens a feature may be active, with batchtopk."""
 
     def check(self, width: int) -> None:
         """Refuse what cannot be trained."""
-        for name, value in asdict(self).items():
-            if name != "seed" and not value > 0:
+        for name in ("d_sae", "k", "tokens", "batch", "learning_rate", "buffer"):
+            if not (value := getattr(self, name)) > 0:
                 raise BadRequest(f"{name} is {value}; expected more than 0")
+        if list(self.nested) != sorted({n for n in self.nested if 0 < n < self.d_sae}):
+            raise BadRequest(
+                f"nested is {list(self.nested)}; expected rising numbers of features below "
+                f"{self.d_sae}, which is the last of them anyway"
+            )
+        if self.cap is not None and (self.kind != "batchtopk" or not 0 < self.cap < 1):
+            raise BadRequest(
+                f"cap is {self.cap} with {self.kind}; expected a share between 0 and 1, with "
+                "batchtopk, whose thresholds can keep it"
+            )
         if self.k >= self.d_sae:
             raise BadRequest(f"k is {self.k}, and there are only {self.d_sae} features")
         if self.k > width:
@@ -86,6 +105,8 @@ class LayerProgress:
     fvu: float
     l0: float
     dead: float
+    dense: int = 0
+    """Features active on more than a tenth of tokens."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +133,8 @@ class Sites:
 
     hook: Hook
     layers: tuple[int, ...]
+    hook_out: Hook | None = None
+    """What a transcoder predicts."""
 
 
 def train(
@@ -177,23 +200,25 @@ class _Run:
         self.reader, self.contexts, self.sites, self.recipe = reader, contexts, sites, recipe
         self.seen = self.rounds = 0
         self.trainees: dict[int, Trainee] = {}
+        self._kept: dict[int, Pair] | None = None
         self._meter = _Meter(recipe.tokens, report, report_every)
 
     def resume(self, saved: training_state.Saved) -> None:
         """Go on after the last round that was saved."""
         self.rounds, self.seen = saved.rounds, saved.tokens
         for layer, state in saved.layers.items():
-            self.trainees[layer] = self._trainee(layer, state["mean"], state["scale"])
+            self.trainees[layer] = self._trainee(layer, *rescued(state))
             self.trainees[layer].restore(state)
 
     def round(self) -> None:
         """Read the next contexts and learn from each of their activations once."""
         recipe = self.recipe
-        read = gather(self.reader, self._next_contexts(), self.sites.hook, self.sites.layers)
-        for layer, activations in read.items():
+        read = self._read()
+        for layer, (x, target) in read.items():
             if layer not in self.trainees:
-                self.trainees[layer] = self._trainee(layer, *centre_and_scale(activations))
-        n = min(map(len, read.values()))
+                out = None if target is None else centre_and_scale(target)
+                self.trainees[layer] = self._trainee(layer, centre_and_scale(x), out)
+        n = min(len(x) for x, _ in read.values())
         generator = torch.Generator().manual_seed(_seed(recipe.seed, 1, self.rounds))
         order = torch.randperm(n, generator=generator).to(self.reader.device)
         for start in range(0, max(n - recipe.batch, 0) + 1, recipe.batch):
@@ -202,10 +227,23 @@ class _Run:
             chosen = order[start : start + recipe.batch]
             rate = recipe.rate_at(self.seen)
             for layer, trainee in self.trainees.items():
-                self._meter.add(layer, trainee.step(read[layer][chosen], rate), len(chosen))
+                x, target = read[layer]
+                wanted = None if target is None else target[chosen]
+                self._meter.add(layer, trainee.step(x[chosen], rate, wanted), len(chosen))
             self.seen += len(chosen)
             self._meter.report(self.seen, self.trainees)
         self.rounds += 1
+
+    def _read(self) -> dict[int, Pair]:
+        """A round's activations: new ones, or all there are."""
+        if self._kept is not None:
+            return self._kept
+        whole = self.recipe.buffer >= self.contexts.n_tokens
+        chosen = self.contexts if whole else self._next_contexts()
+        read = gather(self.reader, chosen, self.sites.hook, self.sites.layers, self.sites.hook_out)
+        if whole:
+            self._kept = read
+        return read
 
     def _next_contexts(self) -> Contexts:
         """This round's, in an order that is new in every pass over the text."""
@@ -217,9 +255,12 @@ class _Run:
         order = torch.randperm(len(self.contexts), generator=generator)
         return self.contexts.take(order[place * n : (place + 1) * n])
 
-    def _trainee(self, layer: int, mean: Tensor, scale: Tensor) -> Trainee:
-        shape = Shape(self.recipe.d_sae, self.recipe.k, self.recipe.silent_after)
-        return Trainee(shape, mean, scale, seed=_seed(self.recipe.seed, 2, layer))
+    def _trainee(self, layer: int, scaling: Scaling, out: Scaling | None) -> Trainee:
+        recipe = self.recipe
+        shape = Shape(
+            recipe.d_sae, recipe.k, recipe.silent_after, recipe.kind, recipe.nested, recipe.cap
+        )
+        return Trainee(shape, scaling, seed=_seed(recipe.seed, 2, layer), out=out)
 
 
 def _seed(seed: int, purpose: int, number: int) -> int:
@@ -253,9 +294,8 @@ class _Meter:
         layers = {}
         for layer, sums in self._sums.items():
             unexplained, variance, active = sums.tolist()
-            layers[layer] = LayerProgress(
-                unexplained / variance, active / self._tokens[layer], trainees[layer].dead
-            )
+            trainee, l0 = trainees[layer], active / self._tokens[layer]
+            layers[layer] = LayerProgress(unexplained / variance, l0, trainee.dead, trainee.dense)
         began, first = self._began
         speed = (seen - first) / max(now - began, 1e-9)
         self._report(Progress(seen, self._total, speed, layers))

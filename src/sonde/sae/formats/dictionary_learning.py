@@ -14,7 +14,7 @@ from torch import Tensor
 from sonde.errors import BadWeights, NotSaid
 from sonde.sae.activations import Activation, BatchTopK, Gated, JumpRelu, Relu, TopK
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Core, Given, checked, core, linear_core, said_k, take
+from sonde.sae.build import Core, FileFacts, checked, core, linear_core, said_k, take
 from sonde.sae.files.config import read_config, section, whole, word
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.pickles import read_pickle
@@ -25,7 +25,7 @@ CONFIG: Final = "config.json"
 WEIGHTS: Final = "ae.pt"
 
 
-def load(folder: Path, given: Given) -> Autoencoder:
+def load(folder: Path, given: FileFacts) -> Autoencoder:
     """The dictionary in a folder that dictionary_learning saved."""
     source, where = folder / WEIGHTS, folder / CONFIG
     trainer = section(read_config(where), "trainer", where)
@@ -60,43 +60,43 @@ def _hook(module: str | None) -> str | None:
     )
 
 
-Held = dict[str, Any]
+State = dict[str, Any]
 Draft = tuple[Core, Activation, bool]
 """The tensors, the activation, and whether b_dec is subtracted."""
 
 
-def _auto_encoder(held: Held, source: Path, given: Given, k: int | None) -> Draft:
+def _auto_encoder(held: State, source: Path, given: FileFacts, k: int | None) -> Draft:
     return linear_core(held, source, b_dec="bias"), Relu(), True
 
 
-def _auto_encoder_new(held: Held, source: Path, given: Given, k: int | None) -> Draft:
+def _auto_encoder_new(held: State, source: Path, given: FileFacts, k: int | None) -> Draft:
     return linear_core(held, source), Relu(), False
 
 
-def _top_k(held: Held, source: Path, given: Given, k: int | None) -> Draft:
+def _top_k(held: State, source: Path, given: FileFacts, k: int | None) -> Draft:
     said = said_k(_number(held, "k") or k, given, source, "neither file says k")
     return linear_core(held, source, b_dec="b_dec"), TopK(said), True
 
 
-def _batch_top_k(held: Held, source: Path, given: Given, k: int | None) -> Draft:
+def _batch_top_k(held: State, source: Path, given: FileFacts, k: int | None) -> Draft:
     return linear_core(held, source, b_dec="b_dec"), _threshold(held, source, given, k), True
 
 
-def _matryoshka(held: Held, source: Path, given: Given, k: int | None) -> Draft:
+def _matryoshka(held: State, source: Path, given: FileFacts, k: int | None) -> Draft:
     return core(held, source), _threshold(held, source, given, k), True
 
 
-def _gated(held: Held, source: Path, given: Given, k: int | None) -> Draft:
+def _gated(held: State, source: Path, given: FileFacts, k: int | None) -> Draft:
     biases = take(held, source, "gate_bias", "mag_bias", "r_mag")
     held = {**held, "encoder.bias": torch.zeros_like(biases[0])}
     return linear_core(held, source, b_dec="decoder_bias"), Gated(*biases), True
 
 
-def _jump_relu(held: Held, source: Path, given: Given, k: int | None) -> Draft:
+def _jump_relu(held: State, source: Path, given: FileFacts, k: int | None) -> Draft:
     return core(held, source), JumpRelu(*take(held, source, "threshold")), False
 
 
-_CLASSES: Final[dict[str, Callable[[Held, Path, Given, int | None], Draft]]] = {
+_CLASSES: Final[dict[str, Callable[[State, Path, FileFacts, int | None], Draft]]] = {
     "AutoEncoder": _auto_encoder,
     "AutoEncoderNew": _auto_encoder_new,
     "AutoEncoderTopK": _top_k,
@@ -109,7 +109,7 @@ _UNIT_NORM: Final = {"AutoEncoder", "AutoEncoderNew"}
 """Classes whose features the library reports with the decoder's lengths in them."""
 
 
-def _number(held: Held, name: str) -> int | None:
+def _number(held: State, name: str) -> int | None:
     """A buffer with one whole number in it."""
     found = held.get(name)
     if isinstance(found, Tensor) and found.numel() == 1 and not found.dtype.is_floating_point:
@@ -117,7 +117,7 @@ def _number(held: Held, name: str) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def _threshold(held: Held, source: Path, given: Given, k: int | None) -> BatchTopK | TopK:
+def _threshold(held: State, source: Path, given: FileFacts, k: int | None) -> BatchTopK | TopK:
     found = held.get("threshold")
     if not isinstance(found, Tensor) or found.numel() != 1:
         raise BadWeights(f"{source}: threshold is {found!r}, expected one number")

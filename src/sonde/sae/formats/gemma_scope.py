@@ -10,7 +10,7 @@ from typing import Final
 
 from sonde.sae.activations import JumpRelu
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Given, checked, core, take
+from sonde.sae.build import FileFacts, checked, core, take
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.npz import read_npz
 from sonde.sae.folding import fold_factor
@@ -22,7 +22,7 @@ _REPOSITORY: Final = re.compile(
 _HOOKS: Final = {"res": "post_block", "mlp": "mlp_out", "att": "attn_z", "transcoders": "mlp_in"}
 
 
-def load(folder: Path, given: Given) -> Autoencoder:
+def load(folder: Path, given: FileFacts) -> Autoencoder:
     """The dictionary in a folder with `params.npz`."""
     source = folder / WEIGHTS
     arrays = {_canonical(name): array for name, array in read_npz(source).items()}

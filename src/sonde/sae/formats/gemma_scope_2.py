@@ -11,7 +11,7 @@ from typing import Any, Final
 from sonde.errors import BadWeights
 from sonde.sae.activations import JumpRelu
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Given, checked, core, take
+from sonde.sae.build import FileFacts, checked, core, take
 from sonde.sae.files.config import read_config, word
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.tensors import read_tensors
@@ -27,7 +27,7 @@ _FOLDERS: Final = {
 }
 
 
-def load(folder: Path, given: Given) -> Autoencoder:
+def load(folder: Path, given: FileFacts) -> Autoencoder:
     """The dictionary in a folder with `params.safetensors`."""
     source, where = folder / WEIGHTS, folder / CONFIG
     config = read_config(where) if where.is_file() else {}

@@ -12,7 +12,7 @@ from torch import Tensor
 from sonde.errors import NotSaid
 from sonde.sae.activations import Relu
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Given, checked, linear_core
+from sonde.sae.build import FileFacts, checked, linear_core
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.pickles import read_pickle
 
@@ -21,7 +21,7 @@ ENDINGS: Final = ("", "_linear")
 PARTS: Final = ("weight", "bias")
 
 
-def load(path: Path, given: Given) -> Autoencoder:
+def load(path: Path, given: FileFacts) -> Autoencoder:
     """The dictionary in one `.pt` or `.pth` file."""
     held = read_pickle(path)
     ending = next((each for each in ENDINGS if f"encoder{each}.weight" in held), "")

@@ -12,7 +12,7 @@ import torch
 from sonde.errors import BadWeights
 from sonde.sae.activations import JumpRelu
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Given, checked, linear_core
+from sonde.sae.build import FileFacts, checked, linear_core
 from sonde.sae.files.config import flag, read_config, real, section, word
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.tensors import read_tensors
@@ -23,7 +23,7 @@ CONFIG: Final = "hyperparams.json"
 WEIGHTS: Final = "checkpoints/final.safetensors"
 
 
-def load(folder: Path, given: Given) -> Autoencoder:
+def load(folder: Path, given: FileFacts) -> Autoencoder:
     """The dictionary in a Llama Scope folder."""
     source, where = folder / WEIGHTS, folder / CONFIG
     config = read_config(where)

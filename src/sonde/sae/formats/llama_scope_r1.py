@@ -10,7 +10,7 @@ from typing import Final
 from sonde.errors import NotSaid
 from sonde.sae.activations import JumpRelu
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Given, checked, linear_core, take
+from sonde.sae.build import FileFacts, checked, linear_core, take
 from sonde.sae.files.config import read_config, word
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.tensors import read_tensors
@@ -21,7 +21,7 @@ CONFIG: Final = "config.json"
 WEIGHTS: Final = "sae_weights.safetensors"
 
 
-def load(folder: Path, given: Given) -> Autoencoder:
+def load(folder: Path, given: FileFacts) -> Autoencoder:
     """The dictionary in a Llama Scope R1 folder."""
     source, where = folder / WEIGHTS, folder / CONFIG
     tensors = read_tensors(source)

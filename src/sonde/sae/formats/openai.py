@@ -9,13 +9,13 @@ from pathlib import Path
 from sonde.errors import BadWeights
 from sonde.sae.activations import Activation, Relu, TopK
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Given, checked, core, said_k
+from sonde.sae.build import FileFacts, checked, core, said_k
 from sonde.sae.files.config import section, whole
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.pickles import read_pickle
 
 
-def load(path: Path, given: Given) -> Autoencoder:
+def load(path: Path, given: FileFacts) -> Autoencoder:
     """The dictionary in one torch file."""
     held = read_pickle(path)
     name = held.get("activation")

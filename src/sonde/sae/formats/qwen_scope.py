@@ -13,7 +13,7 @@ from typing import Final
 from sonde.errors import BadWeights, NotSaid
 from sonde.sae.activations import TopK
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Core, Given, checked, core, said_k
+from sonde.sae.build import Core, FileFacts, checked, core, said_k
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.pickles import read_pickle
 
@@ -21,7 +21,7 @@ _FOLDER: Final = re.compile(r"SAE-Res-(?P<model>.+)-W(?P<width>\d+)K-L0_(?P<k>\d
 _FILE: Final = re.compile(r"layer(\d+)\.sae\.pt$")
 
 
-def load(path: Path, given: Given) -> Autoencoder:
+def load(path: Path, given: FileFacts) -> Autoencoder:
     """The dictionary in one `.pt` file with W_enc, W_dec, b_enc and b_dec."""
     held = core(read_pickle(path), path)
     folder, layer = _folder(path), _FILE.search(path.name)

@@ -14,7 +14,7 @@ from torch import Tensor
 from sonde.errors import BadRequest, BadWeights, NotSaid
 from sonde.sae.activations import Activation, Gated, JumpRelu, Relu, TopK
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Core, Given, checked, core, flipped, said_k, take
+from sonde.sae.build import Core, FileFacts, checked, core, flipped, said_k, take
 from sonde.sae.files.config import flag, read_config, section, whole, word
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.tensors import read_tensors
@@ -44,7 +44,7 @@ _NORMS: Final[dict[str, Norm]] = {
 _OLD_NAMES: Final = {"hook_point": "hook_name", "activation_fn_str": "activation_fn"}
 
 
-def load(folder: Path, given: Given) -> Autoencoder:
+def load(folder: Path, given: FileFacts) -> Autoencoder:
     """The dictionary in a folder that SAELens saved."""
     source, where = folder / WEIGHTS, folder / CONFIG
     config = _modern(read_config(where), where)
@@ -116,7 +116,7 @@ def _core(tensors: dict[str, Tensor], kind: str, source: Path, *, finetuned: boo
 
 
 def _activation(
-    kind: str, config: Mapping[str, Any], tensors: dict[str, Tensor], given: Given, where: Path
+    kind: str, config: Mapping[str, Any], tensors: dict[str, Tensor], given: FileFacts, where: Path
 ) -> Activation:
     source = where.with_name(WEIGHTS)
     if kind == "topk":
@@ -126,7 +126,7 @@ def _activation(
     return JumpRelu(*take(tensors, source, "threshold")) if kind == "jumprelu" else Relu()
 
 
-def _factor(norm: str, given: Given, where: Path) -> float | None:
+def _factor(norm: str, given: FileFacts, where: Path) -> float | None:
     if norm != "expected_average_only_in":
         if given.factor is not None:
             raise BadRequest(f"{where}: activations are not scaled ({norm}); leave factor out")

@@ -1,13 +1,16 @@
 """Sonde's own: `autoencoder.safetensors`, and `autoencoder.json` that says everything else.
 
 Written half precision by default, because that is half the bytes and the difference is far below
-what a dictionary leaves unexplained. The JSON carries the sha256 of the weights, so that a pair
-of files that do not belong together is noticed.
+what a dictionary leaves unexplained. With 8 bits each feature has a scale for its column of the
+encoder and one for its row of the decoder: a weight is a whole number times the scale, and what is
+encoded with is exactly that. The JSON carries the sha256 of the weights, so that a pair of files
+that do not belong together is noticed.
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import torch
 from pydantic import ValidationError
@@ -26,16 +29,20 @@ from sonde.sae.activations import (
     TopK,
 )
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Given, checked, core
+from sonde.sae.build import FileFacts, checked, core
 from sonde.sae.files.config import read_config
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.tensors import read_tensors
 from sonde.schema.autoencoder import CONFIG, AutoencoderFile
 
 WEIGHTS: Final = "autoencoder.safetensors"
+MATRICES: Final = {"W_enc": 0, "W_dec": 1}
+"""What may be written in 8 bits, and the axis along which a feature's numbers lie."""
+SCALE: Final = ".scale"
+LARGEST: Final = 127
 
 
-def load(folder: Path, given: Given) -> Autoencoder:
+def load(folder: Path, given: FileFacts) -> Autoencoder:
     """The dictionary in a folder that `save` wrote."""
     config = _config(folder / CONFIG)
     if not re.fullmatch(r"\w[\w.-]*", config.weights):
@@ -45,7 +52,7 @@ def load(folder: Path, given: Given) -> Autoencoder:
     weights = folder / config.weights
     if not weights.is_file():
         raise DamagedFile(f"{weights} is missing; {CONFIG} says that it holds the weights")
-    tensors = read_tensors(weights)
+    tensors = widened(read_tensors(weights), weights)
     if (found := sha256(weights)) != config.sha256:
         raise DamagedFile(
             f"{weights} has sha256 {found[:16]}…, and {CONFIG} names {config.sha256[:16]}…; "
@@ -75,7 +82,10 @@ def save_autoencoder(
     """Write both files into a folder, each whole or not at all. -> the folder"""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: tensor.cpu() for name, tensor in autoencoder.tensors().items()}
-    small = {name: tensor.to(dtype).contiguous() for name, tensor in tensors.items()}
+    if dtype == torch.int8:
+        small = rounded(tensors)
+    else:
+        small = {name: tensor.to(dtype).contiguous() for name, tensor in tensors.items()}
     for name, tensor in small.items():
         if not tensor.isfinite().all():
             raise BadWeights(f"{name} has values that {dtype} cannot hold; save with a wider dtype")
@@ -103,6 +113,43 @@ def save_autoencoder(
     return folder
 
 
+def add_notes(folder: Path, more: Mapping[str, Any]) -> None:
+    """Add to what the file beside the weights says of them; those stay as they are."""
+    config = _config(folder / CONFIG)
+    known = config.model_copy(update={"notes": {**config.notes, **more}})
+    write_json(folder / CONFIG, known.model_dump(exclude_none=True))
+
+
+def rounded(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Both matrices as int8, with a float32 scale for each feature; the rest as float32."""
+    small = {name: tensor.float().contiguous() for name, tensor in tensors.items()}
+    for name, axis in MATRICES.items():
+        held = small[name]
+        scale = held.abs().amax(axis).clamp_min(torch.finfo(torch.float32).tiny) / LARGEST
+        steps = held / scale.unsqueeze(axis)
+        small[name] = steps.round().clamp(-LARGEST, LARGEST).to(torch.int8).contiguous()
+        small[f"{name}{SCALE}"] = scale
+    return small
+
+
+def widened(tensors: Mapping[str, Tensor], source: Path) -> dict[str, Tensor]:
+    """What `rounded` made as float32 again: each number times its feature's scale."""
+    wide = {name: held for name, held in tensors.items() if not name.endswith(SCALE)}
+    for name, axis in MATRICES.items():
+        scale, held = tensors.get(f"{name}{SCALE}"), tensors.get(name)
+        if held is None or (held.dtype != torch.int8 and scale is None):
+            continue
+        if held.dtype != torch.int8 or scale is None or held.dim() != 2:
+            raise BadWeights(f"{source}: {name} of 8 bits has a scale, and nothing else has one")
+        if scale.shape != held.amax(axis).shape:
+            raise BadWeights(
+                f"{source}: {name} is {[*held.shape]} and its scale {[*scale.shape]}; expected one "
+                "number a feature"
+            )
+        wide[name] = held.float() * scale.float().unsqueeze(axis)
+    return wide
+
+
 def _config(path: Path) -> AutoencoderFile:
     try:
         return AutoencoderFile.model_validate(read_config(path))
@@ -113,7 +160,7 @@ def _config(path: Path) -> AutoencoderFile:
 
 
 def _activation(
-    source: Path, config: AutoencoderFile, tensors: dict[str, Tensor], given: Given
+    source: Path, config: AutoencoderFile, tensors: dict[str, Tensor], given: FileFacts
 ) -> Activation:
     k = given.k or config.k
     try:

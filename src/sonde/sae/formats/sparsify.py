@@ -10,7 +10,7 @@ from typing import Final
 from sonde.errors import BadWeights
 from sonde.sae.activations import GroupMax, TopK
 from sonde.sae.autoencoder import Autoencoder, Origin
-from sonde.sae.build import Given, checked, core, flipped, said_k
+from sonde.sae.build import FileFacts, checked, core, flipped, said_k
 from sonde.sae.files.config import flag, read_config, whole, word
 from sonde.sae.files.digest import sha256
 from sonde.sae.files.tensors import read_tensors
@@ -20,7 +20,7 @@ CONFIG: Final = "cfg.json"
 WEIGHTS: Final = "sae.safetensors"
 
 
-def load(folder: Path, given: Given) -> Autoencoder:
+def load(folder: Path, given: FileFacts) -> Autoencoder:
     """The dictionary in a folder that sparsify saved."""
     source, where = folder / WEIGHTS, folder / CONFIG
     config, tensors = read_config(where), read_tensors(source)

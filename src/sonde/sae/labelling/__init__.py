@@ -1,0 +1,1 @@
+"""Labels of features: asked of a language model or imported, and none without its score."""
