@@ -39,6 +39,10 @@ class Ear:
         self.lines: list[dict[str, Any]] = []
         self.ids: list[str] = []
         self.notices: list[tuple[str, dict[str, Any]]] = []
+        self.place_of_last_source = 0
+        """How many lines had been heard when a source was announced last."""
+        self.noted = 0
+        """How many of the lines somebody has taken note of."""
 
     @property
     def numbers(self) -> list[int]:
@@ -65,6 +69,8 @@ class Ear:
             return False
         if not isinstance(item, Encoded):
             self.notices.append((item.event, item.data))
+            if item.event == "source":
+                self.place_of_last_source = len(self.lines)
             self.ids.append(self.listener.id)
             return True
         for text in item.data.splitlines():

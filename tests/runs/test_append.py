@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from sonde.runs.append import BLOCK, AppendFile, cut_fragment
+from sonde.runs.append import BLOCK, AppendFile, ShortWrite, cut_fragment
 from tests.runs.full_disk import files_no_larger_than
 
 
@@ -59,6 +59,44 @@ def test_a_write_that_comes_up_short_is_taken_back(tmp_path: Path) -> None:
         "short",
         "a line that is longer than what was left",
     ]
+
+
+def test_of_a_write_that_comes_up_short_whole_lines_stay(tmp_path: Path) -> None:
+    """A reader may have sent them already: taken back, they would be sent again."""
+    file = AppendFile(tmp_path / "log")
+    with files_no_larger_than(10), pytest.raises(ShortWrite) as short:
+        file.append(b"one\ntwo\nthree\n")
+    assert short.value.kept == 8
+    assert file.path.read_bytes() == b"one\ntwo\n"
+
+
+def test_half_a_line_that_could_not_be_taken_back_is_cut_before_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = AppendFile(tmp_path / "log")
+    with monkeypatch.context() as broken:
+        broken.setattr("os.ftruncate", refuse)
+        with files_no_larger_than(6), pytest.raises(ShortWrite):
+            file.append(b"one\ntwo\n")
+    file.append(b"three\n")
+    assert file.path.read_bytes() == b"one\nthree\n"
+
+
+def refuse(*_: object) -> None:
+    raise OSError("input/output error")
+
+
+def test_what_is_on_disk_is_not_synced_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = AppendFile(tmp_path / "log")
+    calls: list[int] = []
+    monkeypatch.setattr("os.fsync", calls.append)
+    for _ in range(2):
+        file.append(b"one\n")
+        file.sync()
+        file.sync()
+    assert len(calls) == 2
 
 
 def test_a_file_that_was_removed_or_replaced_is_opened_anew(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_a_file_knows_when_it_was_cut_and_when_it_was_rewritten(tmp_path: Path) 
     path = tmp_path / "a"
     path.write_bytes(b"one\ntwo\nthree\n")
     file = opened(path)
-    file.whole_end = 14
+    file.reach(14)
     assert file.changed() == "no"
     os.truncate(path, 8)
     assert file.changed() == "cut"

@@ -12,6 +12,7 @@ from sonde.runs import hub as module
 from sonde.runs.files import LineFile
 from sonde.runs.hub import Hub
 from sonde.runs.layout import RunLayout
+from sonde.runs.lock import WriterLock
 from sonde.runs.notify import Inotify
 from sonde.runs.watched import POLL_SECONDS
 from tests.runs.ear import NUMBERED, Ear
@@ -185,6 +186,21 @@ async def test_one_who_does_not_come_back_for_long_loses_nothing_and_keeps_nothi
     assert hub.cache.bytes <= hub.cache.limit
     assert len(quick.numbers) == trainer.written
     assert await slow.hear() == quick.numbers
+
+
+async def test_05_the_run_that_is_being_written_is_the_newest_whatever_the_clock_says(
+    tmp_path: Path,
+) -> None:
+    for name in ("older", "now"):
+        Trainer(tmp_path / name).write(1)
+    tomorrow = (tmp_path / "older").stat().st_mtime + 86400
+    os.utime(RunLayout(tmp_path / "older").live, (tomorrow, tomorrow))
+    hub = Hub(RunLayout(tmp_path))
+    assert hub.layout_of(None).directory.name == "older"
+    lock = WriterLock(tmp_path / "now")
+    assert hub.layout_of(None).directory.name == "now"
+    lock.release()
+    await hub.close()
 
 
 async def test_runs_are_found_by_name_and_the_newest_without_one(tmp_path: Path) -> None:

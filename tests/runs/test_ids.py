@@ -16,7 +16,7 @@ from sonde.runs.ids import (
 
 
 def test_an_id_is_read_back() -> None:
-    text = "0badc0de.100-2.5e884898da28.527000" + companion_text("metrics", "a" * 12, 7)
+    text = "0badc0de.100-2.5e884898da28.527000" + companion_text("metrics", FilePlace("a" * 12, 7))
     place = FilePlace("5e884898da28", 527000)
     metrics = FilePlace("a" * 12, 7)
     assert parse_id(text) == Place("0badc0de", (100, 2), place, {"metrics": metrics})

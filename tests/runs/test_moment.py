@@ -3,7 +3,7 @@
 import pytest
 
 from sonde.errors import BadRequest
-from sonde.runs.moment import checkpoint_near, moments_of
+from sonde.runs.moment import checkpoint_near, moments_of, why_near
 from sonde.schema.analytics import (
     Coverage,
     GenerationRow,
@@ -57,6 +57,14 @@ def test_a_token_can_be_named() -> None:
     assert only.token == 4
 
 
+def test_after_the_last_token_of_the_prompt_the_first_was_said() -> None:
+    at_end, _ = moments_of(view(recorded=(-1, 2)), tokenize, layer=15)
+    assert at_end.tokens == (99, *map(ord, "Q: "))
+    assert (chr(at_end.answer), at_end.token) == ("a", -1)
+    (only,) = moments_of(view(recorded=(-1, 2)), tokenize, layer=15, token=-1)
+    assert only == at_end
+
+
 def test_an_end_token_that_has_no_text_is_allowed_for() -> None:
     assert moments_of(view("abcdef", tokens=7), tokenize, layer=15)
 
@@ -88,3 +96,20 @@ def test_the_nearest_checkpoint_is_the_one_that_said_it() -> None:
     assert checkpoint_near([10], 1) == 10
     with pytest.raises(BadRequest, match="no checkpoint"):
         checkpoint_near([], 5)
+
+
+@pytest.mark.parametrize(
+    ("steps", "step", "taken", "why"),
+    [
+        ([10, 20], 21, 20, "the weights of step 20 said, and these are those"),
+        ([10, 20, 30], 19, 20, "this is the nearest there is (the others are of 10, 30)"),
+        ([10, 20], 16, 10, "this is the earlier of two as near (the others are of 20)"),
+        ([10], 3, 10, "and the run has no other checkpoint"),
+    ],
+)
+def test_which_checkpoint_was_taken_is_said_with_the_reason(
+    steps: list[int], step: int, taken: int, why: str
+) -> None:
+    said = why_near(steps, step, checkpoint_near(steps, step))
+    assert said.startswith(f"checkpoint-{taken}: step {step} learns from what ")
+    assert said.endswith(why)

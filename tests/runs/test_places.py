@@ -106,7 +106,7 @@ async def test_files_that_begin_alike_are_told_apart_by_the_segment_before_them(
         trainer.rotate(step)
     trainer.append(same)
     await ear.hear()
-    left = [len((await resumed(hub, id))[0]) for id in ear.ids[1:] if id.count(".") == 3]
+    left = [len((await resumed(hub, id))[0]) for id in ear.ids[1:] if id.count(".") == 4]
     assert left == [6, 5, 4, 3, 2, 1, 0]
 
 
@@ -165,11 +165,50 @@ async def test_an_id_beyond_the_end_of_a_segment_that_was_cut_goes_on_after_it(
 ) -> None:
     trainer.write(6)
     ear = await left(hub)
-    os.truncate(trainer.layout.live, sum(len(trainer.line(number)) for number in range(4)))
-    trainer.layout.segments.mkdir()
-    trainer.layout.live.rename(trainer.layout.segment(40))
+    cut_at(trainer, 4, resumed_from=40)
     trainer.write(2)
-    assert (await resumed(hub, ear.listener.id))[0] == [6, 7]
+    old = ear.listener.id.rpartition(".")[0]  # without a check
+    for id in (ear.listener.id, ear.ids[-1], ear.ids[5], old):
+        assert (await resumed(hub, id))[0] == [6, 7]
+    assert (await resumed(hub, ear.ids[3]))[0] == [3, 6, 7]
+
+
+def cut_at(trainer: Trainer, count: int, resumed_from: int) -> None:
+    """Set the tail of the live file aside and close what remains, as a resume does."""
+    layout, place = trainer.layout, sum(len(trainer.line(number)) for number in range(count))
+    layout.segments.mkdir(exist_ok=True)
+    layout.abandoned(resumed_from).write_bytes(layout.live.read_bytes()[place:])
+    os.truncate(layout.live, place)
+    layout.live.rename(layout.segment(resumed_from))
+
+
+async def test_04_a_segment_that_begins_alike_is_not_taken_for_the_file_after_it(
+    trainer: Trainer, hub: Hub
+) -> None:
+    """Its records would be sent again."""
+    trainer.begins_with = b'{"run": "the same first line"}\n'
+    trainer.write(3)
+    trainer.rotate(7)
+    trainer.append(b"")  # the first line, and nothing else yet
+    ear = await left(hub)
+    trainer.layout.live.unlink()
+    assert (await resumed(hub, ear.listener.id))[0] == []
+    trainer.write(2)
+    assert (await resumed(hub, ear.listener.id))[0] == [3, 4]
+
+
+async def test_04_a_shorter_segment_that_begins_alike_is_not_taken_for_one_that_was_cut(
+    trainer: Trainer, hub: Hub
+) -> None:
+    """Its records would never be sent."""
+    trainer.begins_with = b'{"run": "the same first line"}\n'
+    trainer.write(20)
+    ear = await left(hub)
+    trainer.layout.live.unlink()
+    trainer.write(5)
+    trainer.rotate(7)
+    trainer.write(1)
+    assert (await resumed(hub, ear.listener.id))[0] == list(range(20, 26))
 
 
 async def test_another_run_in_the_same_place_is_sent_whole(trainer: Trainer, hub: Hub) -> None:

@@ -65,3 +65,36 @@ def test_a_chunk_larger_than_the_capacity_is_still_taken_alone(tmp_path: Path) -
     lines.put(chunk("long line"))
     assert lines.spill()
     assert lines.written == 1
+
+
+def test_of_a_chunk_that_does_not_fit_the_first_lines_are_written_and_the_rest_waits(
+    tmp_path: Path,
+) -> None:
+    lines = spool(tmp_path)
+    lines.put(chunk("one\ntwo\nthree", 3))
+    with files_no_larger_than(10):
+        assert not lines.spill()
+    assert (lines.written, len(lines)) == (2, 1)
+    assert lines.spill()
+    assert (lines.written, lines.file.path.read_text()) == (3, "one\ntwo\nthree\n")
+
+
+def test_a_spill_goes_up_to_a_chunk_and_no_further(tmp_path: Path) -> None:
+    lines = spool(tmp_path)
+    for text in ("a", "b"):
+        lines.put(chunk(text))
+    until = lines.taken
+    lines.put(chunk("c"))
+    assert lines.spill(until)
+    assert lines.spill(until)
+    assert lines.file.path.read_text() == "a\nb\n"
+    lines.spill()
+    assert lines.file.path.read_text() == "a\nb\nc\n"
+
+
+def test_what_is_given_up_is_counted(tmp_path: Path) -> None:
+    lines = spool(tmp_path)
+    lines.put(chunk("a\nb", 2))
+    lines.give_up()
+    assert (lines.dropped, len(lines), lines.spill()) == (2, 0, True)
+    assert not lines.file.path.exists()

@@ -186,6 +186,7 @@ async def test_a_live_file_that_nobody_writes_to_does_not_hide_newer_checkpoints
     trainer: Trainer, hub: Hub
 ) -> None:
     trainer.snapshot(10, 1)
+    trainer.step = 12
     trainer.write(2)
     long_ago = trainer.layout.live.stat().st_mtime - 1000
     os.utime(trainer.layout.live, (long_ago, long_ago))
@@ -200,6 +201,50 @@ async def test_a_live_file_that_nobody_writes_to_does_not_hide_newer_checkpoints
     trainer.write(1)  # it lives after all: go on where it was left
     assert await ear.hear() == [1, 2, 3, 4, 5]
     assert ear.sources[-1] == "live"
+
+
+async def test_05_a_live_file_that_grows_is_read_whatever_the_clock_says(
+    trainer: Trainer, hub: Hub
+) -> None:
+    """The clock was set back: the snapshot is newer than what is being written."""
+    trainer.step = 51
+    trainer.snapshot(50, 2)
+    tomorrow = trainer.layout.snapshot(50).stat().st_mtime + 86400
+    os.utime(trainer.layout.snapshot(50), (tomorrow, tomorrow))
+    trainer.write(2)
+    ear = Ear(hub, "active")
+    assert await ear.hear() == [2, 3]
+    assert ear.sources == ["live"]
+
+
+async def test_05_where_steps_say_nothing_growth_does(trainer: Trainer, hub: Hub) -> None:
+    """Some trainers write step 0 in every record."""
+    trainer.snapshot(50, 2)
+    tomorrow = trainer.layout.snapshot(50).stat().st_mtime + 86400
+    os.utime(trainer.layout.snapshot(50), (tomorrow, tomorrow))
+    trainer.write(2)
+    ear = Ear(hub, "active")
+    assert await ear.hear() == [0, 1]  # nothing is known yet but the times of files
+    trainer.write(1)
+    assert await ear.hear() == [0, 1, 2, 3, 4]
+    assert ear.notices[-1][1]["source"] == "live"
+    trainer.write(1)
+    assert await ear.hear() == [0, 1, 2, 3, 4, 5]
+    assert await Ear(hub, "active").hear() == [2, 3, 4, 5]
+
+
+async def test_05_a_live_file_from_the_future_that_nobody_writes_to_hides_nothing_for_ever(
+    trainer: Trainer, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer.write(2)
+    tomorrow = trainer.layout.live.stat().st_mtime + 86400
+    os.utime(trainer.layout.live, (tomorrow, tomorrow))
+    trainer.snapshot(50, 2)
+    ear = Ear(hub, "active")
+    assert await ear.hear() == [0, 1]
+    monkeypatch.setattr(sonde.runs.watched, "STALE_SECONDS", -1.0)  # as if it were later
+    assert await ear.hear() == [0, 1, 2, 3]
+    assert ear.notices[-1][1]["source"] == "snapshot:checkpoint-50"
 
 
 async def test_a_listener_in_the_gap_of_a_rotation_gets_the_snapshot_then_the_live_file(
@@ -238,9 +283,10 @@ async def test_a_segment_that_a_resume_cut_is_not_read_twice(trainer: Trainer, h
     ear = Ear(hub)
     await ear.hear()
     kept = sum(len(trainer.line(number)) for number in range(4))
+    trainer.layout.segments.mkdir()
+    trainer.layout.abandoned(40).write_bytes(trainer.layout.live.read_bytes()[kept:])
     os.truncate(trainer.layout.live, kept)
     await ear.hear()  # between the cut and the renaming
-    trainer.layout.segments.mkdir()
     trainer.layout.live.rename(trainer.layout.segment(40))
     trainer.write(2)
     assert await ear.hear() == list(range(8))

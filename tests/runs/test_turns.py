@@ -1,4 +1,4 @@
-"""Those who catch up take turns; whoever is at the head does not wait for all of them."""
+"""Those who catch up take turns; a subscriber at the head does not wait for all of them."""
 
 import asyncio
 

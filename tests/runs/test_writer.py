@@ -90,7 +90,7 @@ def test_a_fresh_run_refuses_a_directory_that_holds_one(layout: RunLayout) -> No
     with RunWriter.begin(layout) as writer:
         writer.add(records=[record(1)])
     before = layout.live.read_bytes()
-    with pytest.raises(RunExists, match=r"--resume.*--archive.*AEGIR_P5_OUTPUT_DIR"):
+    with pytest.raises(RunExists, match=r"--resume.*--archive.*SONDE_OUTPUT_DIR"):
         RunWriter.begin(layout)
     assert layout.live.read_bytes() == before
     with RunWriter.begin(layout, set_aside=True) as writer:
@@ -144,9 +144,10 @@ def test_a_full_disk_is_outlived(layout: RunLayout) -> None:
             assert writer.failures
         writer.add(records=[record(101)])
         assert writer.spill()
-        assert writer.checkpoint(100, metadata(100))
         assert not writer.failures
-        seen = steps(layout.segment(100))
+        assert layout.metadata(100).exists()
+        assert steps(layout.live) == [101]  # the save has waited, and closed what was its own
+        seen = steps(layout.segment(100)) + steps(layout.live)
         assert seen == sorted(set(seen))  # in order, none twice
         assert writer.records.written == len(seen)
         assert writer.records.written + writer.records.dropped == 101

@@ -19,24 +19,32 @@ class Trainer:
         self.written = 0
         """How many records are whole."""
         self._rest = b""
+        self.step = 0
+        """What records say; 0 for a tenth of their number."""
+        self.begins_with = b""
+        """What every new live file has as its first line: no record, and always the same."""
+        self.width = 0
+        """How long lines are at least: all alike where it is more than any would be."""
 
     def line(self, number: int) -> bytes:
         """A record of about the usual length, some longer than others."""
         values = {
-            "step": number // 10,
+            "step": self.step or number // 10,
             "token_index": number,
             "layer_index": (0, 15)[number % 2],
             "top_feature_indices": list(range(number % 17)),
             "top_feature_activations": [0.5] * (number % 17),
             "reconstruction_loss": None if number % 5 == 0 else number / 7,
         }
-        return json.dumps(values).encode() + b"\n"
+        return json.dumps(values).ljust(self.width).encode() + b"\n"
 
     def append(self, data: bytes) -> None:
         """As one write to the live file."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         descriptor = os.open(self.layout.live, flags, 0o644)
         try:
+            if not os.fstat(descriptor).st_size:
+                data = self.begins_with + data
             os.write(descriptor, data)
         finally:
             os.close(descriptor)
@@ -100,7 +108,8 @@ class Trainer:
         """Put a new file with new records in the live file's place."""
         beside = self.layout.directory / "new"
         first = self.written
-        beside.write_bytes(b"".join(self.line(n) for n in range(first, first + count)))
+        lines = [self.begins_with, *(self.line(n) for n in range(first, first + count))]
+        beside.write_bytes(b"".join(lines))
         self.written += count
         beside.replace(self.layout.live)
         self._rest = b""

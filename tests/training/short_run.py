@@ -33,6 +33,7 @@ class Run:
         config: CheckpointConfig | None = None,
         callbacks: Sequence[Any] = (),
         watched: bool = True,
+        prompts: bool = False,
         **changes: Any,
     ) -> None:
         self.directory, self.every = directory, every
@@ -50,7 +51,12 @@ class Run:
             peft_config=LORA if lora else None,
             callbacks=[self.weights, *callbacks],
         )
-        self.sidecar = SidecarCallback(tiny_run.saes(), record_every_n_tokens=every, config=config)
+        self.sidecar = SidecarCallback(
+            tiny_run.saes(),
+            record_every_n_tokens=every,
+            record_last_prompt_token=prompts,
+            config=config,
+        )
         if watched:
             self.sidecar.attach(self.trainer)
         self.trainer.train(resume_from_checkpoint=resume)
@@ -96,6 +102,10 @@ class Run:
         prompt = self.tokenizer(generation["prompt"])["input_ids"]
         weights = self.weights.at[generation["step"]]
         layers = tiny_run.expected(weights, prompt, self.tokens(generation))
+        at = [*range(0, generation["completion_tokens"], self.every)]
+        if generation["prompt_token"] is not None:
+            at.append(generation["prompt_token"] - generation["token_start"])
+            assert at[-1] == generation["completion_tokens"]
         return [
             {
                 "step": generation["step"],
@@ -105,7 +115,7 @@ class Run:
                 "top_feature_activations": layers[layer][offset][1],
                 "reconstruction_loss": layers[layer][offset][2],
             }
-            for offset in range(0, len(span), self.every)
+            for offset in at
             for layer in LAYERS
         ]
 

@@ -66,7 +66,15 @@ def test_a_plan_becomes_a_run_with_lora_rewards_and_records(tmp_path: Path) -> N
         assert each["R"] == pytest.approx(graded.reward)
         assert each["gate"] == graded.a
     assert len(list(joined(tmp_path))) > 0
-    assert json.loads((tmp_path / "run.json").read_text())["task"] == "lengths"
+    info = json.loads((tmp_path / "run.json").read_text())
+    assert (info["task"], info["preset"]) == ("lengths", "smollm2-cpu")
+    told = lines(tmp_path / "telemetry.jsonl")
+    assert [each["step"] for each in told] == [1, 2]
+    for each in told:
+        logged = ("policy_loss", "entropy", "grad_norm", "learning_rate")
+        assert all(each[name] is not None for name in logged), "TRL logs every step of a preset"
+        assert each["kl"] is None, "there is no reference policy at beta 0"
+        assert len(each["reward_quantiles"]) == 7
     assert (tmp_path / "checkpoint-2" / "adapter_model.safetensors").is_file()
 
 

@@ -78,5 +78,14 @@ def test_numbers_are_as_precise_as_they_are_stored() -> None:
     assert found["reconstruction_loss"] == 1e-20
 
 
+def test_the_last_token_of_the_prompt_has_the_place_after_the_completion() -> None:
+    three = features([[3.5], [2.0], [1.0]], [0.125, 9.0, 1.0])
+    recorded = Recorded(sample(0), 4, 2, {0: three}, prompt=True)
+    written = chunk(recorded, 7, 100, NonFinite())
+    assert written is not None
+    found = [json.loads(line)["token_index"] for line in written.lines.splitlines()]
+    assert found == [100, 102, 104]
+
+
 def test_a_completion_without_records_has_no_lines() -> None:
     assert chunk(Recorded(sample(0), 3, 1, {}), 1, 0, NonFinite()) is None

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +31,14 @@ def test_a_piece_knows_how_many_tokens_it_holds() -> None:
     held = piece([5, 1, 0, 2])
     assert held.counts == (3, 1, 0, 1)
     assert held.weight == 2 * 5 * 4
+
+
+def test_the_last_token_of_a_prompt_comes_after_its_completion() -> None:
+    """Not where nothing was learnt of the completion, nor of a prompt that is one sink."""
+    short = replace(sample(3), prompt_tokens=1)
+    held = replace(piece([5, 1, 0, 2]), prompts=True)
+    held = replace(held, samples=(*held.samples[:3], short))
+    assert held.counts == (4, 2, 0, 1)
 
 
 def test_completions_are_left_out_whole() -> None:

@@ -5,13 +5,14 @@ import pytest
 import torch
 
 from sonde.runs.layout import RunLayout
+from sonde.runs.totals import totals
 from sonde.runs.writer import RunWriter
 from sonde.training.encoding import Encoder
-from sonde.training.metadata import Task, metadata
+from sonde.training.metadata import Task, last_checkpoint, metadata
 from sonde.training.pieces import Piece
 from sonde.training.session import Session
 from sonde.training.summary import StepSummary
-from tests.runs.full_disk import files_no_larger_than
+from tests.runs.full_disk import files_no_larger_than, no_room_in
 from tests.training.test_metadata import info
 from tests.training.test_pieces import sample
 from tests.training.tiny_run import lines, records, tiny_sae
@@ -130,6 +131,80 @@ def test_a_full_disk_is_said_outlived_and_made_good(layout: RunLayout) -> None:
     assert [line["iteration"] for line in lines(layout.metrics)] == [1, 2, 3, 4, 5]
     last = lines(layout.health)[-1]
     assert (last["records_written"], last["records_dropped"], last["alarms"]) == (40, 0, [])
+
+
+def test_03_what_a_full_disk_never_took_is_in_the_counts_the_health_and_the_description(
+    layout: RunLayout,
+) -> None:
+    run = session(layout)
+    run.hand_over(1, [piece()], 0.0)
+    run._background.drain()
+    with no_room_in(layout.live):
+        for step in (2, 3):
+            run.hand_over(step, [piece()], 0.0)
+        assert not run.settle()
+        layout.checkpoint(3).mkdir()
+        assert not run.checkpoint(3, metadata("run", Task(), step=3, started=0.0, commit=None))
+        ended = run.close("finished")
+    assert ended.lost == "16 records and the metadata of checkpoint-3"
+    assert "No space left" in ended.why
+    assert (ended.counts.records_written, ended.counts.records_lost) == (8, 16)
+    last = lines(layout.health)[-1]
+    assert (last["records_written"], last["records_dropped"], last["records_lost"]) == (8, 16, 16)
+    assert "records lost: the disk did not take 16 records" in last["alarms"]
+    assert "16 records" in str(lines_of_info(layout)["error"])
+    assert last_checkpoint(layout) is None
+
+
+def test_03_a_disk_that_takes_nothing_at_all_does_not_fail_a_training_that_is_over(
+    layout: RunLayout,
+) -> None:
+    run = session(layout)
+    with files_no_larger_than(0):
+        run.hand_over(1, [piece()], 0.0)
+        ended = run.close("finished")
+    assert ended.lost == "8 records and 7 other lines"  # 4 generations, metrics, health, telemetry
+    assert lines_of_info(layout)["status"] == "running"  # as after a kill
+
+
+def test_counts_after_a_resume_are_of_the_run(layout: RunLayout) -> None:
+    run = session(layout, spill_every=2)
+    run.hand_over(1, [piece(value=float("inf"))], 0.0)
+    run.settle()
+    layout.checkpoint(1).mkdir()
+    run.checkpoint(1, metadata("run", Task(), step=1, started=0.0, commit=None))
+    run._records_dropped = 5
+    run.hand_over(2, [piece()], 0.0)
+    run.close("stopped")
+    assert [line["step"] for line in lines(layout.health)] == [1, 2]  # at the save, and at a spill
+    writer = RunWriter.resume(layout, 1)
+    again = Session(
+        writer, Encoder({0: tiny_sae(0)}, k=16), info(Task(), []), before=totals(layout)
+    )
+    again.hand_over(2, [piece()], 0.0)
+    ended = again.close("finished")
+    assert (ended.counts.records_written, ended.counts.records_dropped) == (16, 0)
+    last = lines(layout.health)[-1]
+    assert (last["records_written"], last["layers"][0]["records_written"]) == (16, 16)
+    assert last["layers"][0]["non_finite"]["reconstruction_loss"] == 8
+
+
+def test_06_a_second_pass_over_the_same_completions_is_no_second_lot_of_them(
+    layout: RunLayout,
+) -> None:
+    run = session(layout)
+    seen: list[int] = []
+    look = run.alarms.look
+    run.alarms.look = lambda samples, *rest: seen.append(len(samples)) or look(samples, *rest)  # type: ignore[method-assign,func-returns-value]
+    for step in (1, 2):
+        run.hand_over(step, [piece()], 0.0)
+    run.close("finished")
+    found = [
+        (line["generation_id"], line["step"], line["pass"]) for line in lines(layout.generations)
+    ]
+    assert found == [(f"1-{n}", 1, 1) for n in range(4)] + [(f"1-{n}", 2, 2) for n in range(4)]
+    assert seen == [4, 0]  # warnings count completions once
+    assert len(lines(layout.metrics)) == 2  # every optimizer step has its line
 
 
 def test_values_that_are_not_finite_are_counted_in_health(layout: RunLayout) -> None:

@@ -1,6 +1,8 @@
 """The callback on real trainers. That what it records is right is shown in `test_ground_truth`."""
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,9 +21,11 @@ from sonde.errors import (
     ResumeDrift,
     RunExists,
 )
+from sonde.runs.layout import RunLayout
 from sonde.schema.records import Generation, GRPOMetrics, RunInfo, RunMetadata, SAELogRecord
 from sonde.settings import CheckpointConfig
 from sonde.training import SidecarCallback
+from sonde.training.metadata import last_checkpoint
 from tests.training import tiny_run
 from tests.training.short_run import Run
 from tests.training.tiny_run import LAYERS, Rewards, lines, records
@@ -148,10 +152,30 @@ def test_a_resumed_run_counts_every_step_once(tmp_path: Path) -> None:
     assert steps == dict.fromkeys(range(1, 6), 4)
     iterations = [each["iteration"] for each in lines(tmp_path / "grpo_metrics.jsonl")]
     assert iterations == [1, 2, 3, 4, 5]
+    assert [each["step"] for each in lines(tmp_path / "telemetry.jsonl")] == [1, 2, 3, 4, 5]
     aside = lines(tmp_path / "segments" / "abandoned-2-0.jsonl")
     assert {record["step"] for record in aside} == {3}
     after = RunInfo.model_validate_json((tmp_path / "run.json").read_bytes())
     assert (after.run_id, after.started) == (before.run_id, before.started)
+
+
+@pytest.mark.slow
+def test_03_a_checkpoint_whose_records_were_never_written_is_not_resumed_from(
+    tmp_path: Path,
+) -> None:
+    saving: dict[str, Any] = {"save_strategy": "steps", "save_steps": 2}
+    program = [sys.executable, "-m", "tests.training.full_disk_training", str(tmp_path)]
+    assert subprocess.run(program, capture_output=True).returncode == 9
+    assert {record["step"] for record in records(tmp_path)} == {1, 2}
+    assert last_checkpoint(RunLayout(tmp_path)) == 2
+    with pytest.raises(ResumeDrift, match=r"never finished: records of steps 3 to 4"):
+        Run(tmp_path, max_steps=6, resume=str(tmp_path / "checkpoint-4"), **saving)
+    again = Run(tmp_path, max_steps=6, resume=str(tmp_path / "checkpoint-2"), **saving)
+    assert {record["step"] for record in records(tmp_path)} == set(range(1, 7))
+    assert len(list(tiny_run.joined(tmp_path))) == len(records(tmp_path))
+    assert again.sidecar.ended is not None
+    assert again.sidecar.ended.lost is None
+    assert again.sidecar.ended.counts.records_written == len(records(tmp_path))
 
 
 @pytest.mark.slow

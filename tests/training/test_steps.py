@@ -7,13 +7,18 @@ import pytest
 from sonde.schema.records import Generation, GRPOMetrics
 from sonde.training.encoding import Features, Recorded
 from sonde.training.lines import NonFinite
-from sonde.training.steps import step_lines, step_metrics
+from sonde.training.steps import Names, StepLines, step_metrics
+from sonde.training.steps import step_lines as lines_of
 from tests.training.test_pieces import sample
 
 
 def recorded(index: int, length: int, batch: int = 0) -> Recorded:
     one = Features(np.array([[1]]), np.array([[1.0]], np.float32), np.array([1.0], np.float32))
     return Recorded(replace(sample(index), batch=batch), length, length, {0: one})
+
+
+def step_lines(run: str, step: int, recorded: list[Recorded], wrong: NonFinite) -> StepLines:
+    return lines_of(run, step, Names().of(step, recorded), wrong)
 
 
 def test_tokens_are_numbered_through_the_step_in_the_order_of_generation() -> None:
@@ -25,6 +30,46 @@ def test_tokens_are_numbered_through_the_step_in_the_order_of_generation() -> No
     assert [each.group_id for each in lines.generations] == ["9-0", "9-0", "9-1", "9-2"]
     starts = [chunk.lines.split(b'"token_index":')[1].split(b",")[0] for chunk in lines.records]
     assert [int(start) for start in starts] == [0, 2, 5, 9]
+
+
+def test_the_last_token_of_a_prompt_is_the_last_place_of_its_generation() -> None:
+    """So its record joins to it as any other does, and no other token's number changes."""
+    with_it = [replace(recorded(index, 3), features={}, prompt=True) for index in range(2)]
+    first, second = step_lines("run", 1, with_it, NonFinite()).generations
+    assert (first.token_start, first.token_end, first.prompt_token) == (0, 4, 3)
+    assert (second.token_start, second.token_end, second.prompt_token) == (4, 8, 7)
+    (without,) = step_lines("run", 1, [recorded(0, 3)], NonFinite()).generations
+    assert (without.token_end, without.prompt_token) == (3, None)
+
+
+def test_06_a_completion_keeps_its_name_and_its_group_and_its_passes_are_numbered() -> None:
+    names, wrong = Names(), NonFinite()
+    steps = [
+        [recorded(0, 2), recorded(1, 3)],
+        [recorded(1, 3), recorded(0, 2)],  # the same batch, shuffled otherwise
+        [recorded(0, 4, batch=1), recorded(0, 2)],  # a third time, beside a new one
+        [recorded(0, 2, batch=1), recorded(0, 2, batch=1)],  # twice in one step
+    ]
+    said = [
+        [
+            (line.generation_id, line.group_id, line.pass_number, line.token_start)
+            for line in lines_of("run", step, names.of(step, done), wrong).generations
+        ]
+        for step, done in enumerate(steps, start=1)
+    ]
+    assert said == [
+        [("1-0", "1-0", 1, 0), ("1-1", "1-0", 1, 2)],
+        [("1-0", "1-0", 2, 0), ("1-1", "1-0", 2, 2)],
+        [("1-0", "1-0", 3, 0), ("3-1", "3-0", 1, 2)],
+        [("3-1", "3-0", 2, 0), ("3-1", "3-0", 3, 2)],
+    ]
+
+
+def test_names_of_old_batches_are_forgotten() -> None:
+    names = Names()
+    for batch in range(50):
+        names.of(batch + 1, [recorded(0, 1, batch=batch)])
+    assert len(names.passes) == 2
 
 
 def test_a_completion_without_records_keeps_its_line_and_its_tokens() -> None:

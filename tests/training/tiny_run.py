@@ -168,7 +168,9 @@ def joined(directory: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 def expected(
     weights: dict[str, torch.Tensor], prompt: list[int], completion: tuple[int, ...]
 ) -> dict[int, list[tuple[list[int], list[float], float]]]:
-    """By layer, for every completion token: features, activations and loss, in float64."""
+    """By layer, for every completion token, then for the last of the prompt: features, activations
+    and loss, in float64.
+    """
     model = tiny_llama(layers=3, width=WIDTH)
     model.load_state_dict(weights)
     ids = torch.tensor([[*prompt, *completion]])
@@ -179,9 +181,8 @@ def expected(
         )
     with torch.no_grad():
         model(input_ids=ids)
-    return {
-        layer: by_formula(found[layer][len(prompt) :].numpy(), saes()[layer]) for layer in LAYERS
-    }
+    rows = [*range(len(prompt), len(prompt) + len(completion)), len(prompt) - 1]
+    return {layer: by_formula(found[layer][rows].numpy(), saes()[layer]) for layer in LAYERS}
 
 
 def by_formula(x: Any, sae: Autoencoder, k: int = 16) -> list[tuple[list[int], list[float], float]]:

@@ -1,8 +1,9 @@
-"""Whole lines at the end of a file: all of a block arrives, or none of it.
+"""Whole lines at the end of a file, and never half a one for long.
 
-One `write` to a descriptor opened with O_APPEND, never through a buffer that could tear a line. A
-write that comes up short (full disk, quota, size limit) is taken back. What a killed process left
-half-written is cut off before the next line is added, so that no two lines ever fuse.
+One `write` to a descriptor opened with O_APPEND, never through a buffer that could tear a line. Of
+a write that comes up short (full disk, quota, size limit) the half line at its end is taken back,
+and the whole ones stay: a reader may have them already. What a killed process left half-written is
+cut off before the next line is added, so that no two lines ever fuse.
 
 It does not keep readers from seeing half a line while it is being written: the kernel publishes a
 file's size page by page, so readers hold back what follows the last newline.
@@ -16,6 +17,15 @@ from typing import Final
 BLOCK: Final = 64 * 1024
 
 
+class ShortWrite(OSError):
+    """Some of the lines are in the file; the others are not, and there is no room for them."""
+
+    def __init__(self, kept: int, size: int, path: Path) -> None:
+        super().__init__(errno.ENOSPC, f"{kept} of {size} bytes could be written", str(path))
+        self.kept = kept
+        """How many bytes of whole lines stay."""
+
+
 class AppendFile:
     """One file that one process appends to. It is opened, and made, by the first append."""
 
@@ -24,25 +34,34 @@ class AppendFile:
         self.fragments_cut = 0
         """How many half-written lines of an earlier process were cut off."""
         self._descriptor: int | None = None
+        self._unsynced = False
 
     def append(self, lines: bytes) -> None:
-        """Add whole lines with one write; on an OSError the file is as it was before."""
+        """Add whole lines with one write.
+
+        After a `ShortWrite` the first of them are there, after any other OSError none.
+        """
         if not lines:
             return
         if not lines.endswith(b"\n"):
             raise ValueError("lines end with a newline")
         descriptor = self._opened()
         before = os.fstat(descriptor).st_size
-        if (written := os.write(descriptor, lines)) < len(lines):
-            os.ftruncate(descriptor, before)
-            raise OSError(
-                errno.ENOSPC, f"{written} of {len(lines)} bytes could be written", str(self.path)
-            )
+        written = os.write(descriptor, lines)
+        self._unsynced = True
+        if written < len(lines):
+            kept = lines.rfind(b"\n", 0, written) + 1
+            try:
+                os.ftruncate(descriptor, before + kept)
+            except OSError:
+                self.close()  # the next append opens it again, and cuts the half line off
+            raise ShortWrite(kept, len(lines), self.path)
 
     def sync(self) -> None:
-        """Return when what was appended would survive a power cut."""
-        if self._descriptor is not None:
-            os.fsync(self._descriptor)
+        """Return when what was appended would survive a power cut; at once if it does already."""
+        if self._unsynced:
+            os.fsync(self._opened())
+            self._unsynced = False
 
     def close(self) -> None:
         """Let the file go; the next append opens whatever then has its name."""

@@ -26,7 +26,8 @@ def run_files(layout: RunLayout) -> list[Path]:
         path for path in layout.directory.iterdir() if checkpoint_step(path.name) is not None
     ]
     named = [layout.live, layout.segments, layout.generations, layout.metrics, layout.health]
-    every = [*sorted(checkpoints), *named, layout.run_info]
+    beside = [layout.telemetry, layout.directory / "notes.json"]
+    every = [*sorted(checkpoints), *named, *beside, layout.run_info]
     return [path for path in every if path.exists()]
 
 

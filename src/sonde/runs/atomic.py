@@ -21,15 +21,24 @@ def replace(path: Path, content: bytes) -> None:
     """Replace `path` by this content."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
+        _write(beside, content)
+        os.replace(beside, path)
     except OSError:
         beside.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Return when all of it is on disk."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o666)
+    try:
+        while content:  # one write, unless the disk is full: then the next says so
+            content = content[os.write(descriptor, content) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sync_directory(directory: Path) -> None:

@@ -2,7 +2,7 @@
 
 What waits is bounded by weight (bytes held by the work), so that a slow disk or a slow dictionary
 cannot eat the trainer's memory. It never drops anything itself: `room` says how much more it would
-take, and whoever hands over decides what to leave out and counts it.
+take, and the caller that hands over decides what to leave out and counts it.
 
 An error in the work is not swallowed: the next call on the trainer's side raises it.
 """

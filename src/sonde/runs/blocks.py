@@ -1,8 +1,8 @@
 """Blocks of lines as listeners get them, made once and kept for a while.
 
-Whoever first needs a block makes it; all others at the same place take the same bytes. Memory is
-bounded by `limit`, whatever the number of listeners: one that is behind what is kept reads from
-disk.
+The first subscriber to need a block makes it; all others at the same place take the same bytes.
+Memory is bounded by `limit`, whatever the number of listeners: one that is behind what is kept
+reads from disk.
 """
 
 from collections import OrderedDict
@@ -22,6 +22,8 @@ class Encoded:
     count: int
     """How many lines are in it; bad ones, and ones that were not asked for, are not."""
     data: Octets
+    check: str = ""
+    """Of the place it ends at."""
 
 
 class BlockCache:

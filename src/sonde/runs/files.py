@@ -3,7 +3,8 @@
 It is opened once however many listeners read it, and stays readable after it is renamed, replaced
 or deleted. What tells one file from another, here and in event ids, is its inode while it is open
 and its first line (the *fingerprint*) after that: both stay as they are when a live file becomes a
-segment, and the fingerprint also when a directory is copied.
+segment, and the fingerprint also when a directory is copied. A run that is started again in place
+begins with the same line, so what stands right before a place is compared as well (its *check*).
 
 Reading never waits for a disk on the event loop: what is not in memory is fetched by a thread.
 Nothing here knows what the lines mean or who wants them.
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from sonde.runs.append import end_of_last_line
-from sonde.runs.lines import LINE_BYTES
+from sonde.runs.lines import LINE_BYTES, step_of
 
 BLOCK = 512 * 1024
 """Files are read in blocks that end at the last line before a multiple of this."""
@@ -27,10 +28,17 @@ BLOCK = 512 * 1024
 HEAD = 4096
 """The fingerprint is taken over the first line, or over this much of a longer one."""
 
+TAIL = 4096
+"""How much of what was read last is compared with what is there now."""
+
+CHECK = 1024
+"""How many bytes before a place its check is taken over."""
+
 Identity = tuple[int, int]
 """Device and inode."""
 
 Change = Literal["no", "cut", "rewritten"]
+Holding = Literal["yes", "shorter", "no"]
 
 
 @dataclass(frozen=True)
@@ -56,16 +64,26 @@ class LineFile:
         """How often the file was seen to begin anew; a place in it is of one epoch."""
         self.whole_end = 0
         """Where the last whole line ends that anyone has read in this epoch."""
+        self.cuts: list[int] = []
+        """Where it ended each time its end was seen to be missing."""
         self.nothing = (-1, 0)
         """A byte from which no line was whole, and at which look that was."""
         self.fingerprint: str | None = None
         self.after = ""
         """The segment before this file in the run's history."""
         self._head = b""
+        self._reached, self._tail = 0, b""
+        """The last byte that anyone is at, and what stands before it."""
+        self._last_step = (0, 0)
         self._scanned: dict[int, int] = {}
         self._buffer = bytearray()
         self._nowait = hasattr(os, "preadv") and hasattr(os, "RWF_NOWAIT")
         self.find_head()
+
+    @property
+    def reached(self) -> tuple[int, str]:
+        """The last byte that anyone is at, and the check of it."""
+        return self._reached, check_of(self._tail)
 
     @property
     def size(self) -> int:
@@ -88,26 +106,73 @@ class LineFile:
     def changed(self) -> Change:
         """Whether what was read is still there: `cut` when only the end is missing."""
         size = self.size
-        same_head = os.pread(self.descriptor, len(self._head), 0) == self._head
-        if same_head and size >= self.whole_end:
-            return "no"
-        return "cut" if same_head and size else "rewritten"
+        if not size or os.pread(self.descriptor, len(self._head), 0) != self._head:
+            return "rewritten" if self._head or self._reached else "no"
+        if size < self._reached:
+            return "cut"
+        tail = os.pread(self.descriptor, len(self._tail), self._reached - len(self._tail))
+        return "no" if tail == self._tail else "rewritten"
+
+    def was_read(self, block: Block) -> None:
+        """Take note of what somebody has read."""
+        self.whole_end = max(self.whole_end, block.end)
+        if block.start == self._reached and not block.too_long:
+            self._reached, self._tail = block.end, (self._tail + block.data)[-TAIL:]
+        else:
+            self.reach(block.end)
+
+    def reach(self, place: int) -> None:
+        """Take note that somebody is at this byte: what stands before it must stay as it is."""
+        if place > self._reached:
+            self._reached, self._tail = place, self._before(place)
+
+    def _before(self, place: int) -> bytes:
+        return os.pread(self.descriptor, min(place, TAIL), max(0, place - TAIL))
+
+    def check(self, end: int) -> str:
+        """A digest of what stands right before a byte."""
+        return check_of(os.pread(self.descriptor, min(end, CHECK), max(0, end - CHECK)))
+
+    def holds(self, offset: int, end: int | None, check: str | None) -> Holding:
+        """Whether a place is still in this file: a byte after a line, in what was read up to `end`.
+
+        `shorter` when the file ends before what was read did. Without a check, as far as can be
+        told.
+        """
+        if end is None or check is None:
+            return "yes" if self.fits(offset) else "shorter" if offset > self.size else "no"
+        if self.size < end:
+            return "shorter"
+        return "yes" if self.check(end) == check and self.fits(offset) else "no"
 
     def begin_anew(self) -> None:
         """Forget what was known: the file was rewritten."""
         self.epoch += 1
         self.whole_end = 0
+        self._reached, self._tail = 0, b""
         self.fingerprint, self._head = None, b""
         self._scanned.clear()
         self.find_head()
 
     def cut(self) -> None:
         """Take note that lines at the end are gone and those before it are not."""
-        self.whole_end = min(self.whole_end, self.size)
+        end = self.whole_size()
+        self.whole_end, self._reached = min(self.whole_end, end), min(self._reached, end)
+        self._tail = self._before(self._reached)
+        self.cuts.append(end)
 
     def whole_size(self) -> int:
         """Where the last whole line ends, found from the end of the file."""
         return end_of_last_line(self.descriptor, self.size)
+
+    def last_step(self) -> int:
+        """The step of the last whole line; 0 where that says none."""
+        end = self.whole_size()
+        if self._last_step[0] != end:
+            data = os.pread(self.descriptor, min(end, LINE_BYTES), max(0, end - LINE_BYTES))
+            line = data[:-1].rpartition(b"\n")[2]
+            self._last_step = (end, step_of(line) or 0)
+        return self._last_step[1]
 
     def fits(self, offset: int) -> bool:
         """Whether a line can begin at this byte."""
@@ -177,6 +242,11 @@ def open_lines(path: Path) -> LineFile | None:
         pass  # vanished under a network file system; as if it had not been there
     os.close(descriptor)
     return None
+
+
+def check_of(before: bytes) -> str:
+    """The check of a place, from the bytes before it."""
+    return hashlib.blake2b(before[-CHECK:], digest_size=4).hexdigest()
 
 
 def identity_of(path: Path) -> Identity | None:

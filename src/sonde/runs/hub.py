@@ -26,6 +26,7 @@ from sonde.runs.blocks import BlockCache, Encoded
 from sonde.runs.ids import Companion, Place
 from sonde.runs.layout import RUN_NAME, RunLayout
 from sonde.runs.listing import checkpoints, is_folder, is_run, run_folders
+from sonde.runs.lock import holder
 from sonde.runs.notify import Inotify, why_not
 from sonde.runs.places import Begin
 from sonde.runs.tail import CompanionCursor, Notice, RecordCursor
@@ -56,6 +57,8 @@ class Wishes:
     begin: Begin | Place
     include: Mapping[Companion, Encoding]
     anywhere: bool
+    reason: str | None = None
+    """Why it begins somewhere else than the listener asked for."""
 
 
 class Listener:
@@ -74,7 +77,7 @@ class Listener:
             run.companions.setdefault(name, None)
         places = wishes.begin.companions if isinstance(wishes.begin, Place) else {}
         usual: Begin = "start" if isinstance(wishes.begin, Place) else wishes.begin
-        self.records = RecordCursor(run, wishes.encoding, wishes.begin)
+        self.records = RecordCursor(run, wishes.encoding, wishes.begin, wishes.reason)
         self._companions = [
             CompanionCursor(run, name, encoding, places.get(name, usual))
             for name, encoding in wishes.include.items()
@@ -151,7 +154,7 @@ class Hub:
         self.layout = layout
         self.cache = BlockCache()
         self.turns = Turns()
-        self.started = time.time()
+        self.started = time.monotonic()
         self.stopping = False
         self.listeners: dict[WatchedRun, set[Listener]] = {}
         self._runs: dict[Path, WatchedRun] = {}
@@ -170,11 +173,15 @@ class Hub:
         return [*([root] if is_run(root) else []), *run_folders(root)]
 
     def layout_of(self, name: str | None) -> RunLayout:
-        """Where a run is; without a name, the one in `output_dir` itself, else the newest below."""
+        """Where a run is; without a name, the one in `output_dir` itself, else the newest below.
+
+        One that a trainer is writing is newer than any other: a clock that was set back says
+        otherwise.
+        """
         root = replace(self.layout, directory=self.root)
         if name is None:
             below = [] if is_run(root) else run_folders(root)
-            return max(below, key=_written, default=root)
+            return max(below, key=_newness, default=root)
         if name == ROOT and not is_folder(root.directory / ROOT):
             return root
         found = replace(root, directory=root.directory / name) if RUN_NAME.fullmatch(name) else None
@@ -204,9 +211,13 @@ class Hub:
         include: Mapping[Companion, Encoding] | None = None,
         *,
         anywhere: bool = False,
+        reason: str | None = None,
     ) -> Listener:
-        """Begin to listen; `anywhere` goes to another run as soon as this one has nothing."""
-        listener = Listener(self, run, Wishes(encoding, begin, include or {}, anywhere))
+        """Begin to listen; `anywhere` goes to another run as soon as this one has nothing.
+
+        A `reason` is told with the first source: why it is not where the listener wanted to be.
+        """
+        listener = Listener(self, run, Wishes(encoding, begin, include or {}, anywhere, reason))
         self._attend(run, listener)
         return listener
 
@@ -343,6 +354,10 @@ class Hub:
             self._unwatch(watch)
         run.why_polling = None
         run.close()
+
+
+def _newness(layout: RunLayout) -> tuple[bool, float]:
+    return holder(layout.directory) is not None, _written(layout)
 
 
 def _written(layout: RunLayout) -> float:

@@ -1,13 +1,15 @@
 """Event ids: where a listener is, in a form that means the same to any gateway at any time.
 
-    <run>.<after>.<file>.<offset>            4be0c1f2.100.5e884898da28.527000
-    <run>.<after>.<file>.<offset>~g<file>.<offset>~m<file>.<offset>
+    <run>.<after>.<file>.<offset>.<end>-<check>     4be0c1f2.100.5e884898da28.527000.80b00-77bd9ea0
+    <run>.<after>.<file>.<offset>.<end>-<check>~g<file>.<offset>.<end>-<check>~m…
 
 `run` is a digest of the run's id, `after` the segment before the file, `file` the digest of the
-file's first line, `offset` the byte after the line that was sent. A live file that becomes a
-segment keeps its first line and the segment before it, so its ids stay right; nothing has to be
-remembered between restarts, and two gateways agree. What follows a `~` is the place in a companion
-file.
+file's first line, `offset` the byte after the line that was sent. Lines are sent a block at a time:
+`end` is where the block ended, in hexadecimal, and `check` a digest of what stood right before that
+byte, because a file that is begun anew may well begin with the same line. Ids without it are taken
+too. A live file that becomes a segment keeps its first line and the segment before it, so its ids
+stay right; nothing has to be remembered between restarts, and two gateways agree. What follows a
+`~` is the place in a companion file.
 """
 
 import hashlib
@@ -26,7 +28,7 @@ LETTERS: dict[Companion, str] = {"generation": "g", "metrics": "m", "health": "h
 NOWHERE = "0"
 """Before the first line of a run that has none yet."""
 
-_FILE = r"([0-9a-f]{12})\.([0-9]{1,18})"
+_FILE = r"([0-9a-f]{12})\.([0-9]{1,18})(?:\.([0-9a-f]{1,15})-([0-9a-f]{8}))?"
 _RECORDS = re.compile(rf"([0-9a-f]{{8}}|-)\.((?:[0-9]{{1,18}}(?:-[0-9]{{1,9}})?)?)\.{_FILE}")
 _COMPANION = re.compile(rf"([gmh]){_FILE}")
 _NAMES = {letter: name for name, letter in LETTERS.items()}
@@ -38,6 +40,15 @@ class FilePlace:
 
     file: str
     offset: int
+    end: int | None = None
+    """Where what was read then ended; None in ids of before there were checks."""
+    check: str | None = None
+
+    @property
+    def text(self) -> str:
+        """As ids write it."""
+        said = "" if self.end is None or not self.check else check_text(self.end, self.check)
+        return f"{self.file}.{self.offset}{said}"
 
 
 @dataclass(frozen=True)
@@ -54,9 +65,7 @@ class Place:
         """The id of the place in the records."""
         if self.records is None:
             return NOWHERE
-        return ".".join(
-            [self.run, key_text(self.after), self.records.file, f"{self.records.offset}"]
-        )
+        return ".".join([self.run, key_text(self.after), self.records.text])
 
 
 def run_digest(run_id: str | None) -> str:
@@ -74,10 +83,19 @@ def parse_id(text: str) -> Place:
             f"{text[:80]!r} is not the id of an event; use one that the stream sent, "
             "'start' for the whole run, or 'live' for what comes next"
         )
-    companions = {_NAMES[part[1]]: FilePlace(part[2], int(part[3])) for part in named if part}
+    companions = {_NAMES[part[1]]: _place(*part.group(2, 3, 4, 5)) for part in named if part}
     if found is None:
         return Place(companions=companions)
-    return Place(found[1], parse_key(found[2]), FilePlace(found[3], int(found[4])), companions)
+    return Place(found[1], parse_key(found[2]), _place(*found.group(3, 4, 5, 6)), companions)
+
+
+def _place(file: str, offset: str, end: str | None, check: str | None) -> FilePlace:
+    return FilePlace(file, int(offset), int(end, 16) if end else None, check)
+
+
+def check_text(end: int, check: str) -> str:
+    """What follows an offset: up to where lines were read, and what stood there."""
+    return f".{end:x}-{check}"
 
 
 def key_text(key: SegmentKey | None) -> str:
@@ -87,9 +105,9 @@ def key_text(key: SegmentKey | None) -> str:
     return f"{key[0]}-{key[1]}" if key[1] else str(key[0])
 
 
-def companion_text(name: Companion, fingerprint: str, offset: int) -> str:
+def companion_text(name: Companion, place: FilePlace) -> str:
     """The part of an id that is about one companion file."""
-    return f"~{LETTERS[name]}{fingerprint}.{offset}"
+    return f"~{LETTERS[name]}{place.text}"
 
 
 def parse_key(text: str) -> SegmentKey | None:

@@ -6,6 +6,8 @@
     ├── segments/50.jsonl, 100.jsonl    records up to each checkpoint: live files of the past
     ├── segments/abandoned-50-0.jsonl   work that was done again after a resume from step 50
     ├── checkpoint-50/sae_features.jsonl, aegir_metadata.json
+    ├── probes.jsonl, changed/0-50.json what checkpoints are compared on, and what came out
+    ├── telemetry.jsonl                KL, loss, entropy, lengths, speed: a line a step
     └── generations.jsonl, grpo_metrics.jsonl, sae_health.jsonl
 
 The history of a run is its segments in numeric order, then the live file. A live file becomes a
@@ -24,7 +26,10 @@ RUN_INFO = "run.json"
 METRICS = "grpo_metrics.jsonl"
 GENERATIONS = "generations.jsonl"
 HEALTH = "sae_health.jsonl"
+TELEMETRY = "telemetry.jsonl"
 SEGMENTS = "segments"
+PROBES = "probes.jsonl"
+CHANGED = "changed"
 
 RUN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 """What a run directory below `output_dir` may be called: it becomes part of URLs."""
@@ -41,7 +46,7 @@ SegmentKey = tuple[int, int]
 class RunLayout:
     """Where the files of one run are.
 
-    RunLayout(Path("/raid/checkpoints/p5")).live
+    RunLayout(Path("runs")).live
     """
 
     directory: Path
@@ -78,6 +83,21 @@ class RunLayout:
     def health(self) -> Path:
         """One line a spill."""
         return self.directory / HEALTH
+
+    @property
+    def telemetry(self) -> Path:
+        """One line a step, beside the contract's files."""
+        return self.directory / TELEMETRY
+
+    @property
+    def probes(self) -> Path:
+        """The texts that checkpoints are compared on."""
+        return self.directory / PROBES
+
+    @property
+    def changed(self) -> Path:
+        """The folder of comparisons."""
+        return self.directory / CHANGED
 
     def segment(self, step: int, again: int = 0) -> Path:
         """Where the live file goes when it is closed at a step."""

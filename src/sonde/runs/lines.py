@@ -98,8 +98,13 @@ class _Layer(msgspec.Struct, gc=False):
     layer_index: int | None = None
 
 
+class _Step(msgspec.Struct, gc=False):
+    step: int | None = None
+
+
 _check = msgspec.json.Decoder(_Object)
 _layers = msgspec.json.Decoder(_Layer)
+_steps = msgspec.json.Decoder(_Step)
 _OPEN, _CLOSE, _NEWLINE = b"{}\n"
 
 
@@ -125,6 +130,14 @@ def layer_of(line: bytes) -> int | None:
     try:
         return _layers.decode(line).layer_index
     except msgspec.MsgspecError:
+        return None
+
+
+def step_of(line: bytes) -> int | None:
+    """The step a line is of; None where it does not say, or is no good line."""
+    try:
+        return _steps.decode(line).step
+    except (msgspec.MsgspecError, RecursionError):
         return None
 
 

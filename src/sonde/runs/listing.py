@@ -40,7 +40,9 @@ class Closed:
     identity: Identity
     kind: Literal["segment", "snapshot", "abandoned"]
     written: float = 0.0
-    """When a snapshot was written; 0 where it is empty."""
+    """When a snapshot was written, by the clock of then."""
+    filled: bool = True
+    """Whether there is anything in it."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +140,8 @@ def _snapshots(layout: RunLayout) -> Iterator[Closed]:
             continue
         if stat.S_ISREG(found.st_mode):
             identity = (found.st_dev, found.st_ino)
-            written = found.st_mtime if found.st_size else 0.0
-            yield Closed((step, 0), path, identity, "snapshot", written)
+            filled = found.st_size > 0
+            yield Closed((step, 0), path, identity, "snapshot", found.st_mtime, filled)
 
 
 def _abandoned(layout: RunLayout) -> Iterator[Closed]:

@@ -1,13 +1,15 @@
 """One run, one writer: a lock that ends with its process, however that ends.
 
 The kernel holds it (`flock`), so a killed trainer leaves nothing to clean up. The file stays; what
-is written in it only tells a second writer whom to blame. Readers never look at it.
+is written in it tells a second writer whom to blame, and a reader whose kernel to ask.
 """
 
 import fcntl
 import os
+import re
 import socket
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +17,15 @@ from sonde.errors import RunInUse
 
 LOCK_NAME: Final = ".writer.lock"
 TRIES: Final = 20
+_WRITER = re.compile(r"process (\d{1,10}) on (\S{1,100})\s*")
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Who took a lock last; whether it still holds it, the kernel says."""
+
+    process: int
+    host: str
 
 
 class WriterLock:
@@ -71,3 +82,17 @@ def holder(directory: Path) -> str | None:
     finally:
         os.close(descriptor)
     return None
+
+
+def last_holder(directory: Path) -> Writer | None:
+    """Who wrote to a run last, and where that was; None where there is no lock that says it."""
+    try:
+        descriptor = os.open(directory / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        said = os.pread(descriptor, 200, 0).decode("ascii", "replace")
+    finally:
+        os.close(descriptor)
+    found = _WRITER.fullmatch(said)
+    return Writer(int(found[1]), found[2]) if found else None

@@ -24,7 +24,7 @@ class Moment:
     step: int
     layer: int
     token: int
-    """Which token of the completion was recorded."""
+    """Which token of the completion was recorded; -1 is the last of the prompt."""
     tokens: tuple[int, ...]
     """The prompt and the completion up to that token."""
     answer: int
@@ -93,3 +93,19 @@ def checkpoint_near(steps: Sequence[int], step: int) -> int:
             "the run has no checkpoint: train with --save-steps, or name a model with --model"
         )
     return min(steps, key=lambda saved: (abs(saved - (step - 1)), saved))
+
+
+def why_near(steps: Sequence[int], step: int, taken: int) -> str:
+    """Which checkpoint was taken for something said at `step`, and why, in one line."""
+    spoke = step - 1
+    said = f"checkpoint-{taken}: step {step} learns from what the weights of step {spoke} said, "
+    if taken == spoke:
+        return f"{said}and these are those"
+    others = sorted(each for each in steps if each != taken)
+    if not others:
+        return f"{said}and the run has no other checkpoint"
+    named = ", ".join(map(str, others[:8])) + (", …" if len(others) > 8 else "")
+    away = abs(taken - spoke)
+    tie = any(abs(each - spoke) == away for each in others)
+    how = "the earlier of two as near" if tie else "the nearest there is"
+    return f"{said}and this is {how} (the others are of {named})"

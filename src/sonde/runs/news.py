@@ -4,8 +4,8 @@
     ...  # take what is there
     await news.after(told)
 
-Whoever takes the number before looking cannot miss anything: told of something meanwhile, it does
-not wait. Each waits for a future of its own, so one that is cancelled takes nobody along.
+A subscriber that takes the number before looking cannot miss anything: told of something meanwhile,
+it does not wait. Each waits for a future of its own, so one that is cancelled takes nobody along.
 """
 
 import asyncio

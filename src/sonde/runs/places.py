@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sonde.runs.files import LineFile
-from sonde.runs.ids import Place
+from sonde.runs.ids import FilePlace, Place
 from sonde.runs.listing import Closed
+from sonde.runs.tails import was_cut
 from sonde.runs.watched import WatchedRun
 
 Begin = Literal["active", "start", "live"]
@@ -78,6 +79,8 @@ def _resumed(run: WatchedRun, place: Place) -> Start | None:
         return _first(run.listing.after(None), run, reason)
     expected = run.listing.after(place.after) if run.listing.in_segments else None
     others = [one for one in reversed(run.listing.closed) if one is not expected]
+    if run.listing.in_segments and place.after is not None:
+        others = [one for one in others if one.key > place.after]  # it comes after that one
     for target in (expected, run.live, *others):
         if target is not None and (found := _at(run, target, place)) is not None:
             return found
@@ -97,15 +100,24 @@ def _at(run: WatchedRun, target: Closed | LineFile, place: Place) -> Start | Non
     if file is None:
         return None
     try:
-        if file.fingerprint != place.records.file:
+        known = place.records
+        if file.fingerprint != known.file:
             return None
-        if file.fits(place.records.offset):
-            return Start(target, place.records.offset)
-        if isinstance(target, Closed) and place.records.offset > file.size:
-            return Start(target, file.size)  # its end was cut off by a resume
+        held = file.holds(known.offset, known.end, known.check)
+        if held == "yes":
+            return Start(target, known.offset)
+        if held == "shorter" and isinstance(target, Closed) and _was_cut(run, target, file, known):
+            return Start(target, min(known.offset, file.whole_size()))
         return None
     finally:
         run.give_back(file)
+
+
+def _was_cut(run: WatchedRun, segment: Closed, file: LineFile, known: FilePlace) -> bool:
+    """Whether a resume cut off the end of this segment, and the id is of before that."""
+    if segment.kind != "segment" or known.end is None or known.check is None:
+        return segment.kind == "segment"
+    return was_cut(run.layout, file, known.end, known.check)
 
 
 def _abandoned(run: WatchedRun, place: Place) -> int | None:

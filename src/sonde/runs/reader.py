@@ -7,6 +7,7 @@ missing is named.
 
 import json
 import os
+import time
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from pydantic import ValidationError
 from sonde.runs.files import BLOCK, Identity, identity_of, open_lines
 from sonde.runs.layout import RunLayout
 from sonde.runs.listing import checkpoints, is_folder
+from sonde.runs.pulse import Pulses
+from sonde.runs.unended import unended
 from sonde.schema.records import RunInfo
 from sonde.schema.runs import CheckpointList, CheckpointRow, RunList, RunRow
 
@@ -78,9 +81,10 @@ def checkpoint_list(layout: RunLayout, counts: Counts, shown: Path | None = None
     return CheckpointList(rows=rows, count=len(rows), p5_dir=str(shown), p5_dir_exists=exists)
 
 
-def run_list(hub: "Hub") -> RunList:
+def run_list(hub: "Hub", pulses: Pulses | None = None) -> RunList:
     """The runs under the hub's directory, the one written to last first."""
-    rows = [run_row(layout, hub.name_of(layout)) for layout in hub.layouts()]
+    pulses = pulses or Pulses()
+    rows = [run_row(layout, hub.name_of(layout), pulses) for layout in hub.layouts()]
     rows.sort(key=lambda row: -(row.written or 0))
     return RunList(
         runs=rows,
@@ -90,11 +94,17 @@ def run_list(hub: "Hub") -> RunList:
     )
 
 
-def run_row(layout: RunLayout, name: str) -> RunRow:
+def run_row(layout: RunLayout, name: str, pulses: Pulses | None = None) -> RunRow:
     """One run, as far as its files tell."""
-    info = run_info(layout)
+    info, now = run_info(layout), time.time()
     steps = checkpoints(layout)
+    pulse = (pulses or Pulses()).of(layout)
     companions = (layout.run_info, layout.generations, layout.metrics, layout.health)
+    missing = [path.name for path in companions if identity_of(path) is None]
+    dead = unended(layout, info, pulse, now)
+    begun = info is not None and info.status == "running" and dead is None
+    ended = info.ended if info is not None else None
+    last = now if begun else pulse.sign
     return RunRow(
         run=name,
         directory=str(layout.directory),
@@ -106,7 +116,15 @@ def run_row(layout: RunLayout, name: str) -> RunRow:
         last_checkpoint=steps[-1] if steps else None,
         live=identity_of(layout.live) is not None,
         written=_written(layout, steps),
-        missing=[path.name for path in companions if identity_of(path) is None],
+        missing=[] if begun and pulse.step is None and not steps else missing,
+        unended=dead,
+        last_step=pulse.step,
+        max_steps=info.max_steps if info else None,
+        seconds=max(0.0, (ended or last or now) - info.started) if info else None,
+        step_seconds=pulse.step_seconds,
+        seed=info.seed if info else None,
+        preset=info.preset if info else None,
+        rewards=list(pulse.rewards),
     )
 
 

@@ -10,23 +10,33 @@ On resume from step N, lines of later steps are moved to `segments/abandoned-N-â
 Within a file steps never go down, so the first later line is found from the end.
 """
 
+import errno
 import json
 import mmap
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from sonde.runs.append import cut_fragment
 from sonde.runs.atomic import sync_directory
 from sonde.runs.layout import RunLayout, segment_key
 
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+"""No room for a name is no reason to write a copy."""
+
 
 def rotate(layout: RunLayout, step: int) -> None:
     """Close the live file at a checkpoint. What is in it must be on disk already."""
+    close_live(layout, step)
+    snapshot(layout, step)
+
+
+def close_live(layout: RunLayout, step: int) -> None:
+    """The first half of it: the live file becomes a segment."""
     if has_lines(layout.live):
         _rename(layout.live, _free_segment(layout, step))
-    snapshot(layout, step)
 
 
 def snapshot(layout: RunLayout, step: int) -> None:
@@ -43,16 +53,29 @@ def link(source: Path, target: Path) -> None:
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)
     try:
-        os.link(source, beside)
-    except OSError:  # another file system, or one without links
-        shutil.copyfile(source, beside)
-    beside.replace(target)
+        _link_or_copy(source, beside)
+        os.replace(beside, target)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
     sync_directory(target.parent)
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno in FULL:
+            raise
+        with source.open("rb") as old, target.open("wb") as new:  # a file system without links
+            shutil.copyfileobj(old, new)
+            new.flush()
+            os.fsync(new.fileno())
 
 
 def resume(layout: RunLayout, step: int) -> int:
     """Leave only lines up to `step` where lines are counted. -> how many fragments were cut"""
-    companions = (layout.generations, layout.metrics, layout.health)
+    companions = (layout.generations, layout.metrics, layout.health, layout.telemetry)
     fragments = sum(cut_fragment(path) for path in (layout.live, *companions))
     for path in companions:
         _set_tail_aside(path, step, _free(_companion_names(layout, step, path)))
@@ -88,6 +111,15 @@ def first_after(path: Path, step: int) -> int:
             if found is not None and found <= step:
                 return end
     return 0
+
+
+def last_step(path: Path) -> int | None:
+    """The step of the last line that is of one; None where there is none."""
+    if not has_lines(path):
+        return None
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
+        steps = (_step_of(view[start:end]) for start, end in _lines_backwards(view))
+        return next((step for step in steps if step is not None), None)
 
 
 def _lines_backwards(view: mmap.mmap) -> Iterator[tuple[int, int]]:

@@ -2,14 +2,14 @@
 
 A chunk is what belongs together (the lines of one generation). Chunks wait until they are spilled;
 when the file cannot be written they go on waiting, and when too much waits, new chunks are left out
-whole and counted. A chunk leaves the spool only after the write that holds all of it has succeeded.
+whole and counted. A line leaves the spool only once it is in the file.
 """
 
 from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
-from sonde.runs.append import AppendFile
+from sonde.runs.append import AppendFile, ShortWrite
 
 WAITING_BYTES: Final = 32 * 2**20
 BLOCK_BYTES: Final = 2**20
@@ -33,7 +33,9 @@ class Spool:
         self.written = 0
         """Records in the file, of those that came through here."""
         self.dropped = 0
-        """Records that were left out because too much was waiting."""
+        """Records that never get there: too much was waiting, or they were given up."""
+        self.taken = 0
+        """Chunks that were let wait so far."""
         self.failure: OSError | None = None
         """Why the last spill did not succeed."""
         self._waiting: deque[Chunk] = deque()
@@ -54,28 +56,57 @@ class Spool:
             return
         self._waiting.append(chunk)
         self._bytes += len(chunk.lines)
+        self.taken += 1
 
-    def spill(self) -> bool:
-        """Write all that waits. Whether it succeeded; what could not be written waits on."""
+    def spill(self, until: int | None = None) -> bool:
+        """Write what waits: all of it, or the chunks that were among the first `until` taken.
+
+        Whether it succeeded; what could not be written waits on.
+        """
         try:
-            while self._waiting:
-                self._spill_block()
+            while (left := self._left(until)) > 0:
+                self._spill_block(left)
         except OSError as failure:
             self.failure = failure
             return False
         self.failure = None
         return True
 
-    def _spill_block(self) -> None:
+    def give_up(self) -> None:
+        """What still waits will not be written: count it."""
+        self.dropped += sum(chunk.records for chunk in self._waiting)
+        self._waiting.clear()
+        self._bytes = 0
+
+    def _left(self, until: int | None) -> int:
+        """How many of the waiting chunks are to be written."""
+        waiting = len(self._waiting)
+        return waiting if until is None else until - (self.taken - waiting)
+
+    def _spill_block(self, most: int) -> None:
         """Write the first chunks, with one write, and only then forget them."""
         size = count = 0
         for chunk in self._waiting:
-            if count and size + len(chunk.lines) > BLOCK_BYTES:
+            if count == most or (count and size + len(chunk.lines) > BLOCK_BYTES):
                 break
             size, count = size + len(chunk.lines), count + 1
-        block = [self._waiting[place] for place in range(count)]
-        self.file.append(b"".join(chunk.lines for chunk in block))
-        for chunk in block:
-            self._waiting.popleft()
-            self._bytes -= len(chunk.lines)
+        block = b"".join(self._waiting[place].lines for place in range(count))
+        try:
+            self.file.append(block)
+        except ShortWrite as short:
+            self._forget(short.kept)
+            raise
+        self._forget(size)
+
+    def _forget(self, size: int) -> None:
+        """So many bytes at the front are in the file: chunks of them, or a chunk's first lines."""
+        self._bytes -= size
+        while size:
+            chunk = self._waiting.popleft()
+            if len(chunk.lines) > size:
+                rest = chunk.lines[size:]
+                self._waiting.appendleft(Chunk(rest, rest.count(b"\n")))
+                self.written += chunk.records - rest.count(b"\n")
+                return
+            size -= len(chunk.lines)
             self.written += chunk.records

@@ -15,6 +15,7 @@ Listeners are told of 3 to 5 by a `source` notice, because a position in the old
 in the new one. The listing is taken before the lines, so a file is left only after its last one.
 """
 
+import asyncio
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -22,10 +23,19 @@ from typing import Any, Literal
 
 from sonde.runs.blocks import Encoded
 from sonde.runs.files import LineFile
-from sonde.runs.ids import NOWHERE, Companion, FilePlace, Place, companion_text, parse_key
+from sonde.runs.ids import (
+    NOWHERE,
+    Companion,
+    FilePlace,
+    Place,
+    check_text,
+    companion_text,
+    parse_key,
+)
 from sonde.runs.layout import SegmentKey
 from sonde.runs.listing import Closed
 from sonde.runs.places import LAST, RESUMED, Begin, end, find
+from sonde.runs.tails import in_companion
 from sonde.runs.watched import Encoding, WatchedRun
 
 IDLE_SECONDS = 2.0
@@ -46,10 +56,20 @@ class Notice:
 class RecordCursor:
     """One listener's place in a run's records."""
 
-    def __init__(self, run: WatchedRun, encoding: Encoding, begin: Begin | Place) -> None:
+    def __init__(
+        self,
+        run: WatchedRun,
+        encoding: Encoding,
+        begin: Begin | Place,
+        reason: str | None = None,
+    ) -> None:
+        """`reason`: why it does not begin where the listener asked for."""
         self.run = run
         self.file: LineFile | None = None
         self.offset = 0
+        self._reason = reason
+        self._checked: tuple[LineFile, int, int] | None = None
+        self._check = ""
         self.source: str | None = None
         self._encoding = encoding
         self._begin: Begin | Place = begin
@@ -101,9 +121,12 @@ class RecordCursor:
             return None
         listing, live = self.run.listing, self.run.live
         if self.file.identity not in listing.abandoned:
+            file, epoch = self.file, self._epoch
             found = await self._read(suffix)
             if found is not None:
                 self.offset = found.end
+                self._checked = (file, epoch, found.end)
+                self._check = check_text(found.end, found.check)
                 return found
         if self.file.epoch != self._epoch:
             self._move(self.file, None, 0, "the file was truncated or rewritten")
@@ -142,11 +165,17 @@ class RecordCursor:
             return
         self._fallback = start.fallback
         if isinstance(start.target, LineFile) and start.target.fingerprint is None:
-            last = self._last_line()  # until it has a line, its place is after the others
-            self._last_id = self._id_of(last)
+            self._last_id = self._after_the_others()
+        self._go(start.target, start.offset, start.reason or self._reason)
+
+    def _after_the_others(self) -> str:
+        """The place of a live file that has no line yet: the end of what was before it."""
+        last = self._last_line()
+        try:
+            return self._id_of(last)
+        finally:
             if last is not None:
                 self.run.give_back(last[0])
-        self._go(start.target, start.offset, start.reason)
 
     def _last_line(self) -> tuple[LineFile, int] | None:
         """The end of the last line there is. The file has to be given back."""
@@ -160,7 +189,11 @@ class RecordCursor:
     def _id_of(self, place: tuple[LineFile, int] | None) -> str:
         if place is None or place[0].fingerprint is None:
             return NOWHERE
-        return f"{self._before(place[0])}{place[1]}"
+        file, offset = place
+        if self._checked != (file, file.epoch, offset):
+            self._checked = (file, file.epoch, offset)
+            self._check = check_text(offset, file.check(offset))
+        return f"{self._before(file)}{offset}{self._check}"
 
     def _onward(self) -> None:
         """All that is whole has been sent: where to go on?"""
@@ -208,11 +241,14 @@ class RecordCursor:
 
     def _move(self, file: LineFile, closed: Closed | None, offset: int, reason: str | None) -> None:
         """Be there, and say so where it is not the same stream going on."""
+        if file is self.file:  # begun anew: places in what it was mean nothing any more
+            self._last_id = self._after_the_others()
         _ = self.id  # the last one that is sure, until the file has a line
         before, self.file = self.file, self.run.share(file)
         if before is not None:
             self.run.give_back(before)
         self.offset, self._epoch = offset, file.epoch
+        file.reach(offset)
         self._key = closed.key if closed else None
         self._announce(closed, file, reason)
 
@@ -253,14 +289,22 @@ class CompanionCursor:
         self.file: LineFile | None = None
         self.offset = 0
         self._epoch = 0
+        self._cuts = 0
+        """How many cuts of the file are in the offset already."""
+        self._text = ("", -1, "")
 
     @property
     def text(self) -> str:
         """This file's part of an id; nothing until it has a line."""
-        if self.file is not None and self.file.fingerprint is not None:
-            return companion_text(self.name, self.file.fingerprint, self.offset)
+        file = self.file
+        if file is not None and file.fingerprint is not None:
+            if self._text[:2] != (file.fingerprint, self.offset):
+                check = file.check(self.offset)
+                place = FilePlace(file.fingerprint, self.offset, self.offset, check)
+                self._text = (file.fingerprint, self.offset, companion_text(self.name, place))
+            return self._text[2]
         if isinstance(self._begin, FilePlace):
-            return companion_text(self.name, self._begin.file, self._begin.offset)
+            return companion_text(self.name, self._begin)
         return ""
 
     def close(self) -> None:
@@ -276,14 +320,17 @@ class CompanionCursor:
             if current is None or current.fingerprint is None:
                 return None
             self.file = self.run.share(current)
-            self.offset, self._epoch = self._first(self.file), self.file.epoch
+            self._epoch, self._cuts = current.epoch, len(current.cuts)
+            self.offset = await self._first(current)
+            current.reach(self.offset)
         if self.file.epoch != self._epoch:
             self.offset, self._epoch = 0, self.file.epoch
         if self.file.fingerprint is None:
             return None
-        if self.file.size < self.offset:
-            self.offset = self.file.whole_size()  # a resume cut lines off; those before it stay
-        before = others + companion_text(self.name, self.file.fingerprint, 0)[:-1]
+        # A resume cut lines off and may have written others since; those before the cut stay.
+        self.offset = min(self.offset, *self.file.cuts[self._cuts :], self.offset)
+        self._cuts = len(self.file.cuts)
+        before = others + companion_text(self.name, FilePlace(self.file.fingerprint, 0))[:-1]
         found = await self.run.encoded(self.file, self.offset, self._encoding, before, "")
         if found is not None:
             self.offset = found.end
@@ -293,9 +340,15 @@ class CompanionCursor:
             return await self.step(others)
         return found
 
-    def _first(self, file: LineFile) -> int:
+    async def _first(self, file: LineFile) -> int:
         if self._begin == "live":
             return file.whole_size()
-        if isinstance(self._begin, FilePlace) and self._begin.file == file.fingerprint:
-            return self._begin.offset if file.fits(self._begin.offset) else file.whole_size()
-        return 0
+        known = self._begin
+        if not isinstance(known, FilePlace) or known.file != file.fingerprint:
+            return 0
+        if file.holds(known.offset, known.end, known.check) == "yes":
+            return known.offset
+        if known.end is None or known.check is None:
+            return file.whole_size()
+        place = (known.offset, known.end, known.check)
+        return await asyncio.to_thread(in_companion, self.run.layout, file, *place)

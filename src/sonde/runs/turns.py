@@ -1,7 +1,7 @@
 """Turns for those who catch up: one block for one of them, then everybody else.
 
 A listener that is far behind always has something to do. A hundred of them would each take a block
-in one round of the event loop, and whoever is at the head would wait for all of that. In a line,
+in one round of the event loop, and a subscriber at the head would wait for all of that. In a line,
 they share what one of them alone would take, and the head waits for one block at most.
 
 Not a limit on how fast one may catch up: alone in the line, its turn comes at once.

@@ -16,24 +16,27 @@ import os
 import time
 from bisect import bisect_right
 from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from sonde.runs.blocks import BlockCache, Encoded, Octets
 from sonde.runs.files import Block, Identity, LineFile, identity_of, open_lines
-from sonde.runs.ids import Companion, key_text, run_digest
+from sonde.runs.ids import Companion, check_text, key_text, run_digest
 from sonde.runs.layout import RunLayout
 from sonde.runs.lines import BadLine, Lines, check
 from sonde.runs.listing import Closed, Listing, list_run
 from sonde.runs.news import News
 from sonde.runs.reader import read_object
+from sonde.runs.tails import was_cut
 from sonde.runs.withheld import Withheld
 
 CUT_SECONDS = 0.1
 """A live file that lost its end is given this long to be renamed, as it is on resume."""
 
 STALE_SECONDS = 30.0
-"""A live file that is so much older than a snapshot is no longer being written."""
+"""A live file that has not grown for so long since there is a later snapshot is not being written.
+"""
 
 FRESH_SECONDS = 0.1
 """Directory times are coarse: one that changed so recently is listed again."""
@@ -52,6 +55,17 @@ class Encoding(Protocol):
     def __hash__(self) -> int: ...
 
 
+@dataclass(frozen=True)
+class _Still:
+    """Since when a live file, beside a newest snapshot, has had one size."""
+
+    of: tuple[Identity, Identity]
+    size: int
+    since: float
+    grew: bool = False
+    """Whether it was seen to grow after the snapshot was there."""
+
+
 class WatchedRun:
     """See above. Used on one event loop only."""
 
@@ -62,7 +76,7 @@ class WatchedRun:
         self.companions: dict[Companion, LineFile | None] = {}
         self.digest = "-"
         self.stale_from: Closed | None = None
-        """The first snapshot that is newer than a live file nobody writes to."""
+        """The first snapshot of later steps than those of a live file nobody writes to."""
         self.records_read = self.lines_sent = 0
         self.samples: deque[tuple[float, int]] = deque(maxlen=11)
         """When, and how many records had been read by then."""
@@ -75,6 +89,7 @@ class WatchedRun:
         self._listed_at = 0.0
         self._looks = 0
         self._cut_since: float | None = None
+        self._still: _Still | None = None
         self._known: tuple[object, ...] = ()
 
     @property
@@ -172,6 +187,8 @@ class WatchedRun:
         if kept is not None:
             return kept
         block = await file.read(start)
+        end = 0 if block is None else block.end if limit is None else min(block.end, limit)
+        check = file.check(end)
         if file.epoch != epoch or not self._as_it_was(file):
             return None
         if block is None:
@@ -181,10 +198,11 @@ class WatchedRun:
         if file is self.live:
             fresh = start >= file.whole_end
             self.records_read += len(lines) if fresh else _beyond(lines, file.whole_end)
-        file.whole_end = max(file.whole_end, block.end)
+        file.was_read(block)
         self.withheld.note(file, lines.bad, block.end)
+        after = check_text(end, check) + after
         count, data = encoding.encode(lines, before.encode(), after.encode(), file.path.name)
-        made = Encoded(block.end if limit is None else min(block.end, limit), count, data)
+        made = Encoded(end, count, data, check)
         if file.users > (2 if file is self.live else 1):  # somebody else reads it too
             self._cache.put(key, made)
         return made
@@ -192,8 +210,11 @@ class WatchedRun:
     def _as_it_was(self, file: LineFile) -> bool:
         """Whether what was just read can be trusted; if not, somebody is writing over it."""
         change = file.changed()
-        if change != "no" and file is not self.live:  # of the live file, `look` decides
-            file.cut() if change == "cut" else file.begin_anew()
+        if file is self.live:  # of which `look` decides
+            return change == "no" and self._cut_since is None
+        if change != "no":
+            resumed = change == "cut" and was_cut(self.layout, file, *file.reached)
+            file.cut() if resumed else file.begin_anew()
             self.news.tell()
         return change == "no"
 
@@ -212,6 +233,7 @@ class WatchedRun:
         if self.live is not None and self.live.identity == now:
             return False
         before, self.live = self.live, None
+        self._cut_since = None
         if now is not None:
             file = self._opened(self.layout.live)
             self.live = None if file is None else self.share(file)
@@ -235,23 +257,40 @@ class WatchedRun:
                 self.live = None
             elif not self.live.after:
                 self.live.after = key_text(self.listing.last_key)
-        self.stale_from = self._newer_snapshot()
+        self.stale_from = self._later_snapshot()
 
     def _folders(self) -> list[Path]:
         closed = self.listing.closed
         return [self.layout.segments, *({closed[-1].path.parent} if closed else ())]
 
-    def _newer_snapshot(self) -> Closed | None:
-        if self.live is None or not self.listing.closed or self.listing.in_segments:
+    def _later_snapshot(self) -> Closed | None:
+        """The first snapshot of steps beyond those of a live file that does not grow.
+
+        Clocks may be set: steps say what comes after what, and growth says what is alive. Times of
+        files only save the wait for growth where they agree with the steps.
+        """
+        live, closed = self.live, self.listing.closed
+        if live is None or not closed or self.listing.in_segments:
+            self._still = None
             return None
-        written = os.fstat(self.live.descriptor).st_mtime
-        newer = [one for one in self.listing.closed if one.written > written]
-        if any(one.written > written + STALE_SECONDS for one in newer):
-            return newer[0]
-        return None
+        now, size, newest = time.monotonic(), live.size, closed[-1]
+        if self._still is None or self._still.of != (live.identity, newest.identity):
+            self._still = _Still((live.identity, newest.identity), size, now)
+        elif self._still.size != size:
+            self._still = _Still(self._still.of, size, now, grew=True)
+        reached = live.last_step()
+        later = [one for one in closed if one.filled and one.key[0] > reached]
+        if not later or self._still.grew:
+            return None
+        older = os.fstat(live.descriptor).st_mtime + STALE_SECONDS < newest.written
+        return later[0] if older or now > self._still.since + STALE_SECONDS else None
 
     def _check_live(self) -> None:
-        """Notice that the live file was cut or rewritten, but not one that a resume is moving."""
+        """Notice that the live file was cut or rewritten, but not one that a resume is moving.
+
+        One that was short at a look and is long again at the next was begun anew, also where it
+        says the same as before: nobody else writes to a file after its end was cut off.
+        """
         if self.live is None:
             self._cut_since = None
             return
@@ -263,9 +302,9 @@ class WatchedRun:
             if time.monotonic() < since + CUT_SECONDS:
                 asyncio.get_running_loop().call_later(CUT_SECONDS, self._look_again)
                 return
-        self._cut_since = None
-        if change != "no":
+        if change != "no" or self._cut_since is not None:
             self.live.begin_anew()
+        self._cut_since = None
 
     def _look_again(self) -> None:
         if self.live is not None:

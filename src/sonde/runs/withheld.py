@@ -28,7 +28,7 @@ class Withheld:
 
     def note(self, file: LineFile, bad: list[BadLine], end: int) -> None:
         """Take note of the bad lines of a block that was read up to byte `end`."""
-        which = (file.identity, file.fingerprint)
+        which = (file.identity, file.fingerprint, file.epoch)
         counted = self._counted.get(which, 0)
         if end <= counted:
             return

@@ -6,12 +6,16 @@
         writer.checkpoint(50, metadata)
 
 Lines wait in bounded spools until they are in a file, so a full disk never stops a training run:
-what did not fit is counted, and writing goes on when there is room. Not thread-safe: the sidecar
-calls it from one thread. It knows nothing of models; what a line says is decided above.
+what did not fit is counted, and writing goes on when there is room. A save waits with them: its
+metadata is written once every line up to it is on disk, so a checkpoint that has metadata has all
+its records, and a run that was killed before goes on from one that has. Not thread-safe: the
+sidecar calls it from one thread. It knows nothing of models; what a line says is decided above.
 """
 
 import json
+from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -26,6 +30,19 @@ from sonde.runs.spool import WAITING_BYTES, Chunk, Spool
 from sonde.schema.records import Filed, RunInfo, RunMetadata
 
 
+@dataclass
+class Save:
+    """A checkpoint whose records are on their way to disk."""
+
+    step: int
+    metadata: RunMetadata
+    until: int
+    """How many chunks of records belong to it and to those before."""
+    closed: bool = False
+    """Whether the live file has become its segment."""
+    done: bool = False
+
+
 class RunWriter:
     """The one writer of a run. Made by `begin` or `resume`."""
 
@@ -37,8 +54,12 @@ class RunWriter:
         self.generations = Spool(AppendFile(layout.generations), capacity)
         self.metrics = Spool(AppendFile(layout.metrics), capacity)
         self.health = Spool(AppendFile(layout.health), capacity)
+        self.telemetry = Spool(AppendFile(layout.telemetry), capacity)
         self.failure: OSError | None = None
         """Why the last checkpoint could not be closed."""
+        self.unfinished: list[int] = []
+        """Checkpoints that never got their metadata, and cannot be resumed from."""
+        self._saves: deque[Save] = deque()
 
     @classmethod
     def begin(
@@ -76,6 +97,11 @@ class RunWriter:
         each = [spool.failure for spool in self._spools] + [self.failure]
         return [str(failure) for failure in each if failure is not None]
 
+    @property
+    def waiting_saves(self) -> list[int]:
+        """Checkpoints that wait for their records."""
+        return [save.step for save in self._saves]
+
     def describe(self, info: RunInfo) -> None:
         """Write `run.json`."""
         write_json(self.layout.run_info, info.model_dump(by_alias=True))
@@ -106,47 +132,116 @@ class RunWriter:
 
     def spill(self, *, records: bool = True) -> bool:
         """Write what waits; a record never before its generation. Whether all of it was written."""
-        joined = self.generations.spill() and self.metrics.spill()
-        return joined and (not records or self.records.spill())
+        if not (self.generations.spill() and self.metrics.spill()):
+            return False
+        return self._finish_saves() and (not records or self.records.spill())
 
     def report(self, health: Filed) -> bool:
         """Write a line about how recording goes."""
         self.health.put(Chunk(line(health), 1))
         return self.health.spill()
 
-    def sync(self) -> None:
-        """Spill everything, and return when it is on disk."""
-        self.spill()
-        for spool in self._spools:
-            spool.file.sync()
+    def tell(self, telemetry: Filed) -> bool:
+        """Write a line of telemetry."""
+        self.telemetry.put(Chunk(line(telemetry), 1))
+        return self.telemetry.spill()
+
+    def sync(self) -> bool:
+        """Spill everything, and return when it is on disk. Whether it is."""
+        try:
+            written = self.spill()
+            self._sync()
+        except OSError as failure:
+            self.failure = failure
+            return False
+        return written
 
     def checkpoint(self, step: int, metadata: RunMetadata) -> bool:
-        """Close the live file as the records of a checkpoint. Whether that succeeded.
+        """Close the live file as the records of a checkpoint. Whether that is done.
 
-        The metadata is written last: a checkpoint that has it has everything.
+        If not, it waits for the records that wait, and is tried again with every spill. The
+        metadata is written last: a checkpoint that has it has everything.
         """
+        save = Save(step, metadata, self.records.taken)
+        self._saves.append(save)
+        self.spill()
+        return save.done
+
+    def _finish_saves(self) -> bool:
+        """Go on with the saves that wait. Whether records after them may be written."""
+        for save in list(self._saves):
+            if not save.closed:
+                if not self.records.spill(save.until):
+                    return False
+                if not self._close_live(save):
+                    if save in self._saves and self.records.taken == save.until:
+                        return False  # no later record waits: try again with the next spill
+                    self._give_up(save)
+                    continue
+            if self._link_and_describe(save):
+                self._saves.remove(save)
+            elif not self.layout.checkpoint(save.step).is_dir():
+                self._give_up(save)  # the trainer has deleted it
+        return True
+
+    def _close_live(self, save: Save) -> bool:
+        """Make the live file a segment. If that fails, its records stay, for the next save."""
         try:
-            self.sync()
+            self._sync()
+        except OSError as failure:
+            self.failure = failure
+            self._give_up(save)  # the kernel may have forgotten what it could not write: ask once
+            return False
+        try:
             self.records.file.close()
-            rotation.rotate(self.layout, step)
-            write_json(self.layout.metadata(step), metadata.model_dump())
+            rotation.close_live(self.layout, save.step)
+        except OSError as failure:
+            self.failure = failure
+            return False
+        save.closed = True
+        return True
+
+    def _link_and_describe(self, save: Save) -> bool:
+        try:
+            rotation.snapshot(self.layout, save.step)
+            write_json(self.layout.metadata(save.step), save.metadata.model_dump())
         except OSError as failure:
             self.failure = failure
             return False
         self.failure = None
+        save.done = True
         return True
 
-    def close(self) -> None:
-        """Spill what waits and let the run go."""
+    def _give_up(self, save: Save) -> None:
+        """This checkpoint cannot be resumed from; its records are part of the run all the same."""
+        if save in self._saves:
+            self._saves.remove(save)
+            self.unfinished.append(save.step)
+
+    def _sync(self) -> None:
+        for spool in self._spools:
+            spool.file.sync()
+
+    def give_up(self) -> None:
+        """Spill for the last time; what cannot be written now is lost, and counted."""
         self.spill()
         self.health.spill()
+        self.telemetry.spill()
+        self.unfinished += self.waiting_saves
+        self._saves.clear()
+        for spool in self._spools:
+            spool.give_up()
+
+    def close(self) -> None:
+        """Spill what waits, or give it up, and let the run go."""
+        self.give_up()
         for spool in self._spools:
             spool.file.close()
         self._lock.release()
 
     @property
     def _spools(self) -> tuple[Spool, ...]:
-        return (self.generations, self.metrics, self.records, self.health)
+        return (self.generations, self.metrics, self.records, self.health, self.telemetry)
 
 
 def line(value: Filed) -> bytes:

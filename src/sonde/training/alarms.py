@@ -53,25 +53,34 @@ class Alarms:
 
     def __init__(self) -> None:
         self.standing: list[str] = []
+        self._rewards: list[str] = []
         self._in_a_row: dict[str, int] = {}
         self._gate_passed = False
         self._gate_steps = 0
         self._fits: dict[int, _Fit] = {}
 
     def look(
-        self, samples: Sequence[Sample], layers: Sequence[LayerHealth], failures: Sequence[str]
+        self,
+        samples: Sequence[Sample],
+        layers: Sequence[LayerHealth],
+        failures: Sequence[str],
+        lost: str | None = None,
     ) -> list[str]:
-        """The warnings that begin with this step."""
-        holding = [*self._reward(samples), *self._fit(layers)]
+        """The warnings that begin with this step. `samples` are completions not seen before."""
+        if samples:
+            self._rewards = self._reward(samples)
+        holding = [*self._rewards, *self._fit(layers)]
         if failures:
             holding.append(f"cannot write, records are waiting: {failures[0]}")
+        if lost:
+            holding.append(f"records lost: the disk did not take {lost}")
         new = [text for text in holding if _kind(text) not in map(_kind, self.standing)]
         self.standing = holding
         return new
 
     def _reward(self, samples: Sequence[Sample]) -> list[str]:
         found = []
-        if self._lasts("variance", bool(samples) and not _varies(samples)):
+        if self._lasts("variance", not _varies(samples)):
             rewards = [each.reward for each in samples if each.reward is not None]
             mean = sum(rewards) / max(len(rewards), 1)
             found.append(
@@ -79,7 +88,7 @@ class Alarms:
                 f"reward ({mean:.2f} on average), so nothing more is learnt; stop here, or change "
                 "the task, the temperature or the reward"
             )
-        if self._lasts("truncated", bool(samples) and all(each.truncated for each in samples)):
+        if self._lasts("truncated", all(each.truncated for each in samples)):
             found.append(
                 f"everything truncated: for {STEPS} steps no completion ended by itself; "
                 "raise the length limit"

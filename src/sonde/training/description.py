@@ -21,10 +21,13 @@ def run_info(
     saes: Mapping[int, Autoencoder],
     k: int,
     every: int,
+    prompts: bool = False,
     spill_every: int,
     save_every: int | None,
     task: Task,
     max_steps: int,
+    seed: int | None = None,
+    preset: str | None = None,
 ) -> RunInfo:
     """The description of a run that is beginning."""
     return RunInfo(
@@ -35,6 +38,7 @@ def run_info(
         k=k,
         cadence=Cadence(
             record_every_n_tokens=every,
+            last_prompt_token=prompts,
             spill_every_n_steps=spill_every,
             save_every_n_steps=save_every,
         ),
@@ -44,6 +48,8 @@ def run_info(
         task=task.name,
         files=task.files,
         max_steps=max_steps,
+        seed=seed,
+        preset=preset,
     )
 
 

@@ -58,6 +58,19 @@ class Recorded:
     every: int
     features: dict[int, Features]
     """By layer; empty where it was left out."""
+    prompt: bool = False
+    """Whether the last token of the prompt is read too, after those of the completion."""
+
+    @property
+    def span(self) -> int:
+        """How many places of its step it takes."""
+        return self.length + self.prompt
+
+    @property
+    def places(self) -> list[int]:
+        """Which of them are recorded."""
+        said = range(0, self.length, self.every)
+        return [*said, *range(self.length, self.span)]
 
     @property
     def weight(self) -> int:
@@ -125,8 +138,9 @@ class Encoder:
                 {layer: found[start:end] for layer, found in features.items()}
                 if end > start
                 else {},
+                piece.with_prompt(place),
             )
-            for sample, length, (start, end) in each
+            for place, (sample, length, (start, end)) in enumerate(each)
         ]
 
     def _active(self, layer: int, x: Tensor) -> Active:

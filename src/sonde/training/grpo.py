@@ -1,6 +1,6 @@
 """A GRPO run on TRL, put together from a plan: policy with LoRA, reward, prompts, sidecar.
 
-Loading is done by whoever calls: a policy comes in loaded, and so do the dictionaries. What is
+Loading is the caller's: a policy comes in loaded, and so do the dictionaries. What is
 decided here is only how TRL is set up, so that a script of your own can do the same in a few lines.
 """
 
@@ -49,6 +49,8 @@ class Training:
     sidecar: SidecarCallback
     resume: str | None
     """The checkpoint to go on from."""
+    step: int = 0
+    """Its step."""
 
     def run(self) -> None:
         """Train to the end. However it ends, the run directory says so."""
@@ -95,14 +97,16 @@ def prepare(
         saes,
         k=plan.k,
         record_every_n_tokens=plan.record_every_n_tokens,
+        record_last_prompt_token=plan.record_last_prompt_token,
         config=plan.config,
         task=assignment.task,
+        preset=plan.preset.name,
         existing="resume" if step == 0 else existing,
         strict_resume=strict_resume,
         listen=listen,
     )
     sidecar.attach(trainer)
-    return Training(trainer, sidecar, str(layout.checkpoint(step)) if step else None)
+    return Training(trainer, sidecar, str(layout.checkpoint(step)) if step else None, step or 0)
 
 
 def _arguments(plan: Plan) -> Any:
@@ -126,7 +130,8 @@ def _arguments(plan: Plan) -> Any:
         save_strategy="steps",
         save_steps=config.save_steps,
         save_total_limit=config.save_total_limit,
-        logging_strategy="no",
+        logging_strategy="steps",  # for the sidecar's telemetry; nothing is printed or reported
+        logging_steps=1,
         report_to="none",
         disable_tqdm=True,
         dataloader_pin_memory=not on_cpu,

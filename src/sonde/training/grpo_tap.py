@@ -2,9 +2,9 @@
 
 1. **Note**  what was generated and scored: prompts, completions, rewards, their parts, advantages.
    An index tensor rides along in the batch, through shuffling and splitting.
-2. **Read**  the policy's own pass in the loss: every completion token with its mask, whoever
-   generated it (transformers or vLLM). Generation, old and reference log-probabilities and
-   evaluation run elsewhere and are never read.
+2. **Read**  the policy's own pass in the loss: every completion token with its mask, whatever
+   generated it (transformers or vLLM), and where asked for the last token of each prompt.
+   Generation, old and reference log-probabilities and evaluation run elsewhere, and are never read.
 
 TRL has no public place for either, so two methods of the trainer object are wrapped; `remove` puts
 them back. `attach` refuses a trainer that lacks them.
@@ -12,6 +12,7 @@ them back. `attach` refuses a trainer that lacks them.
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Final
 
@@ -37,7 +38,8 @@ NEEDED: Final = (*WRAPPED, "_logs", "reward_weights", "reward_func_names", "num_
 class GRPOTap:
     """The wrapped methods of one trainer."""
 
-    def __init__(self, trainer: Any, every: int) -> None:
+    def __init__(self, trainer: Any, every: int, *, prompts: bool = False) -> None:
+        """`prompts`: read the last token of each prompt too."""
         if missing := [name for name in NEEDED if not hasattr(trainer, name)]:
             raise BadTrainer(
                 f"{type(trainer).__name__} has no {', '.join(missing)}: attach() is for TRL's "
@@ -46,7 +48,7 @@ class GRPOTap:
         self.seconds = 0.0
         """What the tap has cost the trainer's thread."""
         self._trainer = trainer
-        self._every = every
+        self._every, self._prompts = every, prompts
         self._recorder: Recorder | None = None
         self._batch = -1
         self._noted: dict[int, tuple[Sample, int]] = {}
@@ -88,13 +90,22 @@ class GRPOTap:
         began = perf_counter()
         noted = [self._noted[key] for key in keys.tolist()]
         start = inputs["prompt_ids"].shape[1]
-        tokens = places([range(start, start + length) for _, length in noted], self._every)
+        # Prompts are padded on the left, so the last token of each is right before its completion.
+        samples, lengths = (tuple(each) for each in zip(*noted, strict=True))
+        piece = Piece(samples, lengths, self._every, {}, prompts=self._prompts)
+        tokens = places(
+            [
+                [*range(start, start + length)[:: self._every]]
+                + [start - 1] * piece.with_prompt(place)
+                for place, length in enumerate(lengths)
+            ],
+            1,
+        )
         before = perf_counter()
         with self._recorder.reading(tokens) as read:
             loss = compute(model, inputs)
         after = perf_counter()
-        samples, lengths = (tuple(each) for each in zip(*noted, strict=True))
-        self._pieces.append(Piece(samples, lengths, self._every, read))
+        self._pieces.append(replace(piece, read=read))
         self.seconds += (before - began) + (perf_counter() - after)
         return loss
 

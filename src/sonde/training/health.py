@@ -12,12 +12,30 @@ from sonde.training.steps import finite
 
 @dataclass(frozen=True)
 class Counts:
-    """How much was written and lost so far, since this trainer began."""
+    """How much of a run was written and lost so far."""
 
     records_written: int
     records_dropped: int
+    """Left out for whatever reason."""
     generations_dropped: int
     fragments: int
+    records_lost: int = 0
+    """Of those that were dropped, the ones the disk did not take."""
+    lines_lost: int = 0
+    """Lines of generations, metrics and health that the disk did not take."""
+
+    @property
+    def lost(self) -> str | None:
+        """What the disk did not take, in words; None where it took everything."""
+        return in_words(self.records_lost, self.lines_lost)
+
+
+def in_words(records: int, lines: int, saves: Sequence[int] = ()) -> str | None:
+    """Records, other lines and the metadata of checkpoints; None where there are none of them."""
+    counted = {"records": records, "other lines": lines}
+    found = [f"{number:,} {name}" for name, number in counted.items() if number]
+    found += [f"the metadata of checkpoint-{step}" for step in saves]
+    return " and ".join(found) or None
 
 
 def look(encoder: Encoder, counts: Counts, non_finite: NonFinite) -> list[LayerHealth]:
@@ -59,7 +77,9 @@ def health_line(
         layers=list(layers),
         records_written=counts.records_written,
         records_dropped=counts.records_dropped,
+        records_lost=counts.records_lost,
         generations_dropped=counts.generations_dropped,
+        lines_lost=counts.lines_lost,
         fragments=counts.fragments,
         sidecar_ms=finite(sidecar_ms),
         alarms=list(alarms),

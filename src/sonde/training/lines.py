@@ -32,7 +32,7 @@ class NonFinite:
 
 def chunk(done: Recorded, step: int, token_start: int, non_finite: NonFinite) -> Chunk | None:
     """The lines of one completion, token by token and layer by layer; None where there are none."""
-    tokens = range(token_start, token_start + done.length, done.every)
+    tokens = [token_start + place for place in done.places]
     layers = {
         layer: _lines(layer, features, step, tokens, non_finite)
         for layer, features in sorted(done.features.items())
@@ -42,7 +42,7 @@ def chunk(done: Recorded, step: int, token_start: int, non_finite: NonFinite) ->
 
 
 def _lines(
-    layer: int, features: Features, step: int, tokens: range, non_finite: NonFinite
+    layer: int, features: Features, step: int, tokens: list[int], non_finite: NonFinite
 ) -> list[str]:
     counts = (features.values != 0).sum(1).tolist()
     number = _number

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from sonde.errors import BadRequest
+from sonde.runs import rotation
 from sonde.runs.layout import RunLayout, checkpoint_step
+from sonde.runs.listing import list_run
 from sonde.schema.records import RunInfo, RunMetadata, SAEFile
 
 LOCKED_WEIGHTS: Final = {"a": 0.50, "b": 0.05, "c": 0.45}
@@ -114,6 +116,24 @@ def read_metadata(layout: RunLayout, step: int) -> RunMetadata | None:
         return RunMetadata.model_validate_json(layout.metadata(step).read_bytes())
     except (OSError, ValueError):
         return None
+
+
+def never_recorded(layout: RunLayout, info: RunInfo | None, step: int) -> list[str]:
+    """What a checkpoint without metadata lacks: lines that were waiting when its trainer ended."""
+    if info is None or step == 0:
+        return []
+    records = [*(one.path for one in list_run(layout).closed), layout.live]
+    last = {
+        layout.generations.name: rotation.last_step(layout.generations),
+        "records": max((rotation.last_step(path) or 0 for path in records), default=0),
+    }
+    if not info.layers:
+        del last["records"]
+    return [
+        f"it was never finished: {name} of steps {(reached or 0) + 1} to {step} were not written"
+        for name, reached in last.items()
+        if (reached or 0) < step
+    ]
 
 
 def last_checkpoint(layout: RunLayout) -> int | None:

@@ -53,12 +53,20 @@ class Piece:
     """By layer, [recorded tokens of all samples that are kept, width]."""
     kept: frozenset[int] | None = None
     """Which samples have their tokens in `read`; None for all."""
+    prompts: bool = False
+    """Whether the last tokens of prompts are in `read`, each after those of its completion."""
+
+    def with_prompt(self, place: int) -> bool:
+        """Whether the last token of a sample's prompt is read; of one token it is a sink."""
+        return self.prompts and self.lengths[place] > 0 and self.samples[place].prompt_tokens > 1
 
     @property
     def counts(self) -> tuple[int, ...]:
         """How many tokens of each sample are in `read`."""
         return tuple(
-            recorded(length, self.every) if self.kept is None or place in self.kept else 0
+            recorded(length, self.every) + self.with_prompt(place)
+            if self.kept is None or place in self.kept
+            else 0
             for place, length in enumerate(self.lengths)
         )
 
@@ -97,10 +105,13 @@ def spans(counts: Sequence[int]) -> list[tuple[int, int]]:
     return found
 
 
-def places(positions: Sequence[Sequence[int]], every: int) -> Tokens:
-    """Every `every`-th of the given positions of each row."""
+def places(
+    positions: Sequence[Sequence[int]], every: int, of: Sequence[int] | None = None
+) -> Tokens:
+    """Every `every`-th of the given positions of each row, or of each part of the rows `of`."""
     thinned = [row[::every] for row in positions]
-    rows = [row for row, chosen in enumerate(thinned) for _ in chosen]
+    numbers = range(len(thinned)) if of is None else of
+    rows = [row for row, chosen in zip(numbers, thinned, strict=True) for _ in chosen]
     flat = [position for chosen in thinned for position in chosen]
     return Tokens(torch.tensor(rows, dtype=torch.long), torch.tensor(flat, dtype=torch.long))
 

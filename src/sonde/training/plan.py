@@ -47,7 +47,9 @@ class Plan:
     processes: int
     seed: int
     resume: str | None = None
-    record_every_n_tokens: int = 4
+    record_every_n_tokens: int = 1
+    """Presets record all that is learnt; a sidecar beside another trainer one token in four."""
+    record_last_prompt_token: bool = True
     k: int = 16
 
     @property

@@ -8,16 +8,17 @@ What is kept is a copy of the chosen rows: no graph, no dense activation, and no
 device. Every layer reads the same tokens, once.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from sonde.backends.torch.hooking import edge_tap
 from sonde.errors import BadTrainer, EngineError, HookNeverFired
+from sonde.schema import HOOK_TABLE
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,29 +74,19 @@ class Recorder:
             )
 
     def _install(self, index: int, module: nn.Module, site: str) -> RemovableHandle:
-        if site == "post_block":
-            return module.register_forward_hook(self._leaving(index))
-        if site == "pre_attn":
-            return module.register_forward_pre_hook(self._entering(index), with_kwargs=True)
-        raise BadTrainer(
-            f"the dictionary of layer {index} reads at {site!r}; "
-            "the sidecar reads the residual stream: post_block or pre_attn"
-        )
+        spec = next((spec for spec in HOOK_TABLE.values() if spec.name == site), None)
+        if spec is None or spec.enters is None:
+            edges = [spec.name for spec in HOOK_TABLE.values() if spec.enters is not None]
+            raise BadTrainer(
+                f"the dictionary of layer {index} reads at {site!r}; "
+                f"the sidecar reads the residual stream: {' or '.join(reversed(edges))}"
+            )
 
-    def _leaving(self, index: int) -> Callable[..., None]:
-        def hook(_module: nn.Module, _inputs: Any, output: Any) -> None:
+        def note(hidden: Tensor) -> None:
             if self._tokens is not None:
-                self._read(index, output[0] if isinstance(output, tuple) else output, self._tokens)
-
-        return hook
-
-    def _entering(self, index: int) -> Callable[..., None]:
-        def hook(_module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-            if self._tokens is not None:
-                hidden = inputs[0] if inputs else named["hidden_states"]
                 self._read(index, hidden, self._tokens)
 
-        return hook
+        return edge_tap(module, spec.name).watch(note)
 
     def _read(self, index: int, hidden: Tensor, tokens: Tokens) -> None:
         if index in self._found:

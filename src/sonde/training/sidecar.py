@@ -27,6 +27,7 @@ from sonde.errors import BadTrainer, MissingDictionary, ResumeDrift, RunExists
 from sonde.runs.archive import run_found
 from sonde.runs.layout import RunLayout
 from sonde.runs.reader import run_info as read_info
+from sonde.runs.totals import Totals, totals
 from sonde.runs.writer import RunWriter
 from sonde.sae.autoencoder import Autoencoder
 from sonde.schema.records import RunStatus
@@ -35,10 +36,10 @@ from sonde.training.description import dictionaries, run_info
 from sonde.training.encoding import Encoder
 from sonde.training.grpo_tap import GRPOTap
 from sonde.training.layers import chosen
-from sonde.training.metadata import Task, drift, metadata, read_metadata
-from sonde.training.plain_tap import PlainTap
+from sonde.training.metadata import Task, drift, metadata, never_recorded, read_metadata
+from sonde.training.plain_tap import PlainTap, length_limit
 from sonde.training.recorder import Recorder
-from sonde.training.session import CAPACITY, Session
+from sonde.training.session import CAPACITY, Ended, Session
 from sonde.training.summary import StepSummary
 from sonde.training.worktree import commit, find_worktree
 
@@ -57,8 +58,10 @@ class SidecarCallback(TrainerCallback):  # type: ignore[misc]
         *,
         k: int = 16,
         record_every_n_tokens: int = 4,
+        record_last_prompt_token: bool = False,
         config: CheckpointConfig | None = None,
         task: Task | None = None,
+        preset: str | None = None,
         existing: Existing = "refuse",
         strict_resume: bool = True,
         listen: Callable[[StepSummary], None] | None = None,
@@ -67,19 +70,22 @@ class SidecarCallback(TrainerCallback):  # type: ignore[misc]
         _check(saes, k, record_every_n_tokens)
         self._saes = dict(sorted(saes.items()))
         self._k, self._every, self._capacity = k, record_every_n_tokens, capacity
+        self._prompts = record_last_prompt_token
         self._config = config or load_settings().checkpoint
-        self._task = task or Task()
+        self._task, self._preset = task or Task(), preset
         self._existing, self._strict = existing, strict_resume
         self._listen = listen or _log_alarms
         self._tap: GRPOTap | PlainTap | None = None
         self._recorder: Recorder | None = None
         self._encoder: Encoder | None = None
         self._session: Session | None = None
+        self.ended: Ended | None = None
+        """What was written and lost, once the run is over; None in processes that do not write."""
         self._commit: str | None = None
 
     def attach(self, trainer: Any) -> None:
         """Stand beside a GRPO trainer: completions, rewards and advantages are recorded too."""
-        self._tap = GRPOTap(trainer, self._every)
+        self._tap = GRPOTap(trainer, self._every, prompts=self._prompts)
         if self not in trainer.callback_handler.callbacks:
             trainer.add_callback(self)
 
@@ -88,8 +94,15 @@ class SidecarCallback(TrainerCallback):  # type: ignore[misc]
         model = kwargs["model"]
         if self._tap is None:
             _refuse_grpo(args)
+            if self._prompts:
+                raise BadTrainer(
+                    "record_last_prompt_token is for trainers whose prompts end where completions "
+                    "begin: call sidecar.attach(trainer), or leave it out"
+                )
             first = args.process_index << 20
-            self._tap = PlainTap(model, kwargs.get("processing_class"), self._every, first)
+            tokenizer = kwargs.get("processing_class")
+            limit = length_limit(args, tokenizer)
+            self._tap = PlainTap(model, tokenizer, self._every, first, limit)
         hooks = {layer: sae.hook or "post_block" for layer, sae in self._saes.items()}
         self._recorder = Recorder(chosen(model, list(self._saes)), hooks)
         self._encoder = Encoder(self._saes, self._k)
@@ -119,6 +132,11 @@ class SidecarCallback(TrainerCallback):  # type: ignore[misc]
             # Before the checkpoint is there: one that can be resumed from has all its records.
             self._session.settle()
 
+    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Keep what the trainer logs of this step: loss, entropy, gradient norm and the like."""
+        if self._session is not None and kwargs.get("logs"):
+            self._session.logged(state.global_step, kwargs["logs"])
+
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Close the records of this checkpoint, and say what it belongs to."""
         if self._session is None:
@@ -133,7 +151,7 @@ class SidecarCallback(TrainerCallback):  # type: ignore[misc]
         )
         if not self._session.checkpoint(state.global_step, done):
             log.warning(
-                "checkpoint-%d has no records yet, and cannot be resumed from: %s",
+                "checkpoint-%d cannot be resumed from until its records are on disk: %s",
                 state.global_step,
                 "; ".join(self._session.writer.failures),
             )
@@ -151,17 +169,21 @@ class SidecarCallback(TrainerCallback):  # type: ignore[misc]
         self._recorder = self._tap = self._encoder = None
         if session is not None:
             atexit.unregister(self.close)
-            session.close(status, error)
+            self.ended = session.close(status, error)
+            if self.ended.lost:
+                log.error("%s could not be written: %s", self.ended.lost, self.ended.why)
 
     def _open(self, args: Any, state: Any, model: Any) -> Session:
         layout = self._config.layout(Path(args.output_dir))
         self._commit = commit(find_worktree(Path.cwd()))
         resumed = state.global_step > 0 or self._existing == "resume"
         before = read_info(layout) if resumed else None
+        so_far = Totals()
         if state.global_step > 0:
             _refuse_stranger(layout, state.global_step)
             self._compare(layout, state.global_step)
             writer = RunWriter.resume(layout, state.global_step)
+            so_far = totals(layout)
         elif self._existing == "resume":
             writer = RunWriter.resume(layout, 0)
         else:
@@ -173,10 +195,13 @@ class SidecarCallback(TrainerCallback):  # type: ignore[misc]
             saes=self._saes,
             k=self._k,
             every=self._every,
+            prompts=self._prompts,
             spill_every=self._config.sae_live_spill_every_n_steps,
             save_every=int(args.save_steps) if args.save_strategy == "steps" else None,
             task=self._task,
             max_steps=state.max_steps,
+            seed=getattr(args, "seed", None),
+            preset=self._preset,
         )
         assert self._encoder is not None
         return Session(
@@ -187,14 +212,16 @@ class SidecarCallback(TrainerCallback):  # type: ignore[misc]
             rewarded=isinstance(self._tap, GRPOTap),
             capacity=self._capacity,
             listen=self._listen,
+            before=so_far,
         )
 
     def _compare(self, layout: RunLayout, step: int) -> None:
         """Refuse, or log, a resume that would be another run."""
-        then = read_metadata(layout, step)
+        then, info = read_metadata(layout, step), read_info(layout)
         if then is None:
-            return
-        found = drift(then, read_info(layout), self._task, dictionaries(self._saes))
+            found = never_recorded(layout, info, step)
+        else:
+            found = drift(then, info, self._task, dictionaries(self._saes))
         if found and self._strict:
             raise ResumeDrift(f"checkpoint-{step}", found)
         for difference in found:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Final, Literal
 
 from sonde.errors import BadSetting, SharedResource
+from sonde.settings import GATEWAY_PORT, OUTPUT_DIR, set_variable
 
 Role = Literal["primary", "secondary"]
 ROLES: Final[tuple[Role, ...]] = ("primary", "secondary")
 
-ROLE_VARIABLE: Final = "AEGIR_WORKTREE_ROLE"
+ROLE_VARIABLES: Final = ("SONDE_WORKTREE_ROLE", "AEGIR_WORKTREE_ROLE")
 ALLOW_VARIABLE: Final = "ALLOW_SECONDARY"
 
 
@@ -62,7 +63,7 @@ def guard_training(here: Worktree, output_dir: Path, environ: Mapping[str, str])
     if here.role == "secondary" and not allowed(environ):
         raise SharedResource(
             f"this is a secondary worktree ({here.toplevel}), and runs in {output_dir} belong to "
-            "the primary one; set AEGIR_P5_OUTPUT_DIR to a directory of your own and "
+            f"the primary one; set {' or '.join(OUTPUT_DIR)} to a directory of your own and "
             f"{ALLOW_VARIABLE}=1, or try --dry-run"
         )
 
@@ -72,7 +73,8 @@ def guard_serving(here: Worktree, port: int, environ: Mapping[str, str]) -> None
     if here.role == "secondary" and port != 0 and not allowed(environ):
         raise SharedResource(
             f"this is a secondary worktree ({here.toplevel}), and port {port} belongs to the "
-            f"primary one; set AEGIR_GATEWAY_PORT to a port of your own and {ALLOW_VARIABLE}=1"
+            f"primary one; set {' or '.join(GATEWAY_PORT)} to a port of your own and "
+            f"{ALLOW_VARIABLE}=1"
         )
 
 
@@ -94,11 +96,14 @@ def commit(here: Worktree) -> str | None:
 
 
 def _role(found: Role, environ: Mapping[str, str]) -> Role:
-    asked = environ.get(ROLE_VARIABLE) or found
+    variable = set_variable(environ, *ROLE_VARIABLES)
+    if variable is None:
+        return found
     for role in ROLES:
-        if asked == role:
+        if environ[variable] == role:
             return role
-    raise BadSetting(ROLE_VARIABLE, asked, f"the variable {ROLE_VARIABLE}", "primary or secondary")
+    origin = f"the variable {variable}"
+    raise BadSetting(variable, environ[variable], origin, "primary or secondary")
 
 
 def _pointed(dot_git: Path, top: Path) -> Path:

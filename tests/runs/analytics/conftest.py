@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sonde.runs.analytics.analysis import Known, RunAnalysis
+from sonde.runs.analytics.analysis import RunAnalysis, RunContents
 from sonde.runs.analytics.cache import Caches
 from sonde.runs.analytics.database import connect
 from tests.runs.analytics.made import Made, made_run, reference_run
@@ -26,7 +26,7 @@ class Read:
     """A run that was read, and the truth about it."""
 
     made: Made
-    known: Known
+    known: RunContents
     cursor: DuckDBPyConnection
 
 

@@ -1,4 +1,4 @@
-"""The same questions answered the long way: plain Python over the lines, for small runs."""
+"""The same questions answered by plain Python over the lines, for small runs."""
 
 import math
 import statistics

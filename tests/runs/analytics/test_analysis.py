@@ -1,9 +1,11 @@
+import json
 import os
+from itertools import count
 from pathlib import Path
 
 from duckdb import DuckDBPyConnection
 
-from sonde.runs.analytics.analysis import Known, RunAnalysis
+from sonde.runs.analytics.analysis import RunAnalysis, RunContents
 from sonde.runs.layout import RunLayout
 from sonde.runs.writer import RunWriter
 from tests.runs.analytics.conftest import SIZES, Read
@@ -17,7 +19,7 @@ def test_everything_of_a_run_is_known_after_one_look(run: Read) -> None:
     assert [line.iteration for line in known.metrics] == list(range(1, 13))
     assert [line.step for line in known.health] == list(range(1, 13))
     assert known.missing == ()
-    assert Known().steps() is None
+    assert RunContents().steps() is None
 
 
 def test_what_was_known_does_not_change_when_more_is_read(
@@ -73,4 +75,26 @@ def test_lines_of_companions_that_cannot_be_used_are_counted_too(
             file.write(b'{"step": "two"}\n')
     analysis = RunAnalysis(connection, made.layout, None, **SIZES)
     assert analysis.advance().coverage.withheld == 3
+    analysis.close()
+
+
+def test_what_was_worked_out_stays_until_something_new_was_read(
+    tmp_path: Path, connection: DuckDBPyConnection
+) -> None:
+    made = made_run(tmp_path / "run", steps=3)
+    analysis = RunAnalysis(connection, made.layout)
+    before = analysis.advance()
+    numbers = count()
+    for _ in range(2):
+        assert analysis.advance() is before
+        assert analysis.known.once("which time", lambda: next(numbers)) == 0
+    with made.layout.live.open("a") as file:
+        file.write(json.dumps(made.records[-1]) + "\n")
+    after = analysis.advance()
+    assert after is not before
+    assert after.coverage.records == before.coverage.records + 1
+    assert after.once("which time", lambda: next(numbers)) == 1
+    with made.layout.metrics.open("a") as file:
+        file.write(json.dumps(made.metrics[-1]) + "\n")
+    assert len(analysis.advance().metrics) == len(after.metrics) + 1
     analysis.close()

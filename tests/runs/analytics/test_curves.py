@@ -1,8 +1,16 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from sonde.runs.analytics.analysis import Known
-from sonde.runs.analytics.curves import alarm_spans, health_curves, reward_curves
-from sonde.runs.analytics.steplines import HealthLine
+from sonde.runs.analytics.analysis import RunContents
+from sonde.runs.analytics.curves import (
+    alarm_spans,
+    health_curves,
+    reward_curves,
+    telemetry_curves,
+)
+from sonde.runs.analytics.steplines import HealthLine, TelemetryLine
 from sonde.schema.analytics import Curves, Series
 from tests.runs.analytics import plain
 from tests.runs.analytics.conftest import Read
@@ -75,4 +83,25 @@ def test_what_is_missing_is_named(reference: Read) -> None:
     health = health_curves(reference.known)
     assert health.reason is not None
     assert "sae_health.jsonl" in health.reason
-    assert reward_curves(Known()).reason == "grpo_metrics.jsonl has no lines yet"
+    assert reward_curves(RunContents()).reason == "grpo_metrics.jsonl has no lines yet"
+
+
+def test_rewards_are_spread_as_the_completions_of_each_step_say(run: Read) -> None:
+    curves = reward_curves(run.known)
+    for quantile in (10, 25, 50, 75, 90):
+        expected = [
+            np.quantile([one["R"] for one in of_step], quantile / 100)
+            for step in range(1, 13)
+            if (of_step := [one for one in run.made.generations if one["step"] == step])
+        ]
+        assert series(curves, f"reward_p{quantile}").mean == pytest.approx(expected)
+
+
+def test_telemetry_is_what_its_file_says_and_nothing_where_there_is_none(run: Read) -> None:
+    none = telemetry_curves(run.known)
+    assert none.series == []
+    assert "no telemetry.jsonl" in (none.reason or "")
+    lines = (TelemetryLine(1, entropy=1.5, kl=None), TelemetryLine(2, entropy=1.25))
+    curves = telemetry_curves(replace(run.known, telemetry=lines))
+    assert series(curves, "entropy").mean == [1.5, 1.25]
+    assert series(curves, "kl").mean == [None, None]

@@ -26,7 +26,7 @@ def test_generations_are_in_order_of_step_and_place_whatever_the_file_says(tmp_p
     assert np.isnan(found.rows["R"][1])
     assert found.rows["gate"].tolist() == [1, -1, -1]
     assert [found.groups[group] for group in found.rows["group"]] == ["1-0", "2-0", "2-0"]
-    assert found.spans.tolist() == [[1, 0, 10], [2, 0, 10], [2, 10, 20]]
+    assert found.spans.tolist() == [[1, 0, 10, 10], [2, 0, 10, 10], [2, 10, 20, 20]]
     assert found.between(2, 2) == slice(1, 3)
     assert found.between(3, 9) == slice(3, 3)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from sonde.errors import BadRequest
-from sonde.runs.analytics.analysis import Known
+from sonde.runs.analytics.analysis import RunContents
 from sonde.runs.analytics.heatmap import feature_tile, layer_tile, time_axis
 from sonde.schema.analytics import Measure, Ranking, Tile
 from tests.runs.analytics import plain
@@ -175,7 +175,7 @@ def test_columns_stay_what_they_are_when_a_run_grows(run: Read) -> None:
 
 
 def test_a_run_without_records_is_empty_and_says_so(run: Read) -> None:
-    nothing = Known()
+    nothing = RunContents()
     at = time_axis(nothing, None, None, None)
     assert at is None
     assert layer_tile(nothing, run.cursor, at).reason

@@ -55,5 +55,5 @@ def test_where_it_cannot_be_kept_it_is_worked_out_again(run: Read, tmp_path: Pat
 
 
 def test_without_generations_there_are_none(run: Read) -> None:
-    assert len(joined(run.cursor, run.known.parts[0], np.zeros((0, 3), np.int64))) == 0
+    assert len(joined(run.cursor, run.known.parts[0], np.zeros((0, 4), np.int64))) == 0
     assert len(all_losses([], run.cursor, Generations())) == 0

@@ -1,4 +1,4 @@
-from sonde.runs.analytics.analysis import Known
+from sonde.runs.analytics.analysis import RunContents
 from sonde.runs.analytics.overview import overview
 from tests.runs.analytics import plain
 from tests.runs.analytics.conftest import Read
@@ -38,5 +38,5 @@ def test_a_run_of_the_reference_lacks_all_companions_and_says_what_that_means(
 
 
 def test_nothing_is_nothing(run: Read) -> None:
-    found = overview(Known(), run.cursor, "empty")
+    found = overview(RunContents(), run.cursor, "empty")
     assert (found.layers, found.first_step, found.coverage.records) == ([], None, 0)

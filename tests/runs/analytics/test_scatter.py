@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sonde.runs.analytics.analysis import Known
+from sonde.runs.analytics.analysis import RunContents
 from sonde.runs.analytics.scatter import scatter
 from sonde.schema.analytics import Coefficient, Correlation, Scatter
 from tests.runs.analytics import plain
@@ -106,7 +106,7 @@ def test_without_generations_it_says_what_is_missing(reference: Read, run: Read)
     assert found.points.R == []
     assert found.reason is not None
     assert "generations.jsonl" in found.reason
-    assert scatter(Known(), run.cursor).reason
+    assert scatter(RunContents(), run.cursor).reason
     assert (
         scatter(run.known, run.cursor, 99).reason == "no generation has both a reward and records"
     )

@@ -8,7 +8,7 @@ from duckdb import DuckDBPyConnection, IOException
 
 from sonde.errors import AnalyticsFailed, BadRequest, ServerStopping
 from sonde.runs.analytics import service
-from sonde.runs.analytics.analysis import Known, RunAnalysis
+from sonde.runs.analytics.analysis import RunAnalysis, RunContents
 from sonde.runs.analytics.overview import overview
 from sonde.runs.analytics.service import Analytics
 from sonde.runs.layout import RunLayout
@@ -28,7 +28,7 @@ def made(tmp_path: Path) -> Made:
     return made_run(tmp_path / "run", steps=3)
 
 
-def how_much(known: Known, cursor: DuckDBPyConnection) -> Overview:
+def how_much(known: RunContents, cursor: DuckDBPyConnection) -> Overview:
     return overview(known, cursor, "run")
 
 
@@ -51,7 +51,7 @@ async def test_an_answer_is_json_about_all_that_was_written_before_it_was_asked(
 async def test_nothing_runs_on_the_event_loop_or_the_threads_that_streams_use(made: Made) -> None:
     names = []
 
-    def question(known: Known, cursor: DuckDBPyConnection) -> Overview:
+    def question(known: RunContents, cursor: DuckDBPyConnection) -> Overview:
         names.append(threading.current_thread().name)
         return how_much(known, cursor)
 
@@ -74,7 +74,7 @@ async def test_a_question_is_answered_from_what_is_known_while_reading_goes_on(
     """The reader is held up until the first answer is there."""
     held, whole = threading.Event(), RunAnalysis.advance
 
-    def slow(analysis: RunAnalysis, *_: object) -> Known:
+    def slow(analysis: RunAnalysis, *_: object) -> RunContents:
         assert held.wait(10)
         return whole(analysis)
 
@@ -91,7 +91,7 @@ async def test_a_large_run_is_read_in_turns(made: Made, monkeypatch: pytest.Monk
     turns = 0
     whole = RunAnalysis.advance
 
-    def in_parts(analysis: RunAnalysis, *_: object) -> Known:
+    def in_parts(analysis: RunAnalysis, *_: object) -> RunContents:
         nonlocal turns
         turns += 1
         if turns < 4:
@@ -111,7 +111,7 @@ async def test_a_large_run_is_read_in_turns(made: Made, monkeypatch: pytest.Monk
 async def test_what_goes_wrong_is_told_to_who_asked_and_not_to_the_next(
     made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> Known:
+    def full(*_: object) -> RunContents:
         raise AnalyticsFailed(["no space"])
 
     analytics = Analytics()
@@ -120,7 +120,7 @@ async def test_what_goes_wrong_is_told_to_who_asked_and_not_to_the_next(
         with pytest.raises(AnalyticsFailed, match="no space"):
             await records(analytics, made.layout)
 
-    def wrong(_known: Known, _cursor: DuckDBPyConnection) -> Overview:
+    def wrong(_known: RunContents, _cursor: DuckDBPyConnection) -> Overview:
         raise BadRequest("no such stretch")
 
     with pytest.raises(BadRequest, match="no such stretch"):
@@ -132,7 +132,7 @@ async def test_what_goes_wrong_is_told_to_who_asked_and_not_to_the_next(
 async def test_a_question_whose_volume_went_away_meanwhile_is_asked_again(made: Made) -> None:
     tries = 0
 
-    def question(known: Known, cursor: DuckDBPyConnection) -> Overview:
+    def question(known: RunContents, cursor: DuckDBPyConnection) -> Overview:
         nonlocal tries
         tries += 1
         if tries == 1:

@@ -5,14 +5,15 @@ import pytest
 
 from sonde.errors import RequestTooLarge
 from sonde.runs.analytics import vocabulary as module
-from sonde.runs.analytics.analysis import Known
+from sonde.runs.analytics.analysis import RunContents
 from sonde.runs.analytics.generations import Generations
+from sonde.runs.analytics.presence import Presence
 from sonde.runs.analytics.vocabulary import vocabulary
 from tests.runs.analytics import plain
 from tests.runs.analytics.conftest import Read
 
 
-def changed(known: Known, **columns: object) -> Known:
+def changed(known: RunContents, **columns: object) -> RunContents:
     """The same run with other generations."""
     rows = known.generations.rows.copy()
     for name, value in columns.items():
@@ -32,52 +33,110 @@ def test_it_is_what_plain_python_gives_in_every_number(run: Read) -> None:
     family = [name for name in names if sum(name in each for each in has.values()) >= m]
     passed = [one for one in window if one["gate"]]
     failed = [one for one in window if not one["gate"]]
-    assert (found.passed, found.failed, found.family) == (len(passed), len(failed), len(family))
+    assert (found.passed, found.failed) == (len(passed), len(failed))
     assert found.first_step == last[0]["step"]
+    assert not found.whole
 
     groups: dict[str, list[dict[str, object]]] = {}
     for one in window:
-        groups.setdefault(one["group_id"], []).append(one)
-    p = {}
+        groups.setdefault(str(one["group_id"]), []).append(one)
+    patterns: dict[frozenset[str], list[tuple[int, int]]] = {}
     for name in family:
+        patterns.setdefault(frozenset(one for one in has if name in has[one]), []).append(name)
+    p, least = {}, {}
+    for using in patterns:
         dealt = [
             (
                 [bool(one["gate"]) for one in group],
-                [name in has[str(one["generation_id"])] for one in group],
+                [str(one["generation_id"]) in using for one in group],
             )
             for group in groups.values()
         ]
-        p[name] = plain.chance(dealt)
-    q = dict(zip(family, plain.adjusted([p[name] for name in family]), strict=True))
+        p[using] = plain.chance(dealt)
+        best = [(sorted(gates), sorted(each)) for gates, each in dealt]
+        least[using] = plain.chance(best)
+    able = [using for using in patterns if least[using] <= 0.3]
+    assert 0 < len(able) < len(patterns)
+    q = dict(zip(able, plain.adjusted([p[using] for using in able]), strict=True))
+    assert found.family == len(able)
+    assert found.least_q == pytest.approx(min(plain.adjusted([least[using] for using in able])))
+    assert (found.groups, found.mixed_groups) == (
+        len(groups),
+        sum(len({one["gate"] for one in group}) == 2 for group in groups.values()),
+    )
 
     sustained = {
-        name: count
-        for name in family
-        if (count := sum(name in has[one["generation_id"]] for one in last)) >= m
+        using: count
+        for using in patterns
+        if (count := sum(one["generation_id"] in using for one in last)) >= m
     }
-    assert {(each.layer, each.feature) for each in found.features} == set(sustained)
-    assert found.total == len(sustained) > 1
-    for each in found.features:
-        name = (each.layer, each.feature)
-        with_it = [
-            sum(name in has[one["generation_id"]] for one in side) for side in (passed, failed)
-        ]
+    every = [*found.features, *found.everywhere]
+    assert len(every) == found.total + found.everywhere_total == len(sustained) > 1
+    for each in every:
+        named = {(each.layer, each.feature), *((one.layer, one.feature) for one in each.same)}
+        (using,) = (using for using, names in patterns.items() if set(names) == named)
+        with_it = [sum(one["generation_id"] in using for one in side) for side in (passed, failed)]
         assert (each.passed_with, each.failed_with) == tuple(with_it)
-        assert each.sustained == sustained[name]
-        assert each.p == pytest.approx(p[name], rel=1e-9)
-        assert each.q == pytest.approx(q[name], rel=1e-9)
+        assert (each in found.everywhere) == (len(using) > 0.95 * len(window))
+        assert each.sustained == sustained[using]
+        assert each.p == pytest.approx(p[using], rel=1e-9)
+        assert each.q == (pytest.approx(q[using], rel=1e-9) if using in q else None)
         lift = (with_it[0] / len(passed)) / (with_it[1] / len(failed)) if with_it[1] else None
         assert each.lift == (None if lift is None else pytest.approx(lift))
         values = [
             value
             for one in passed
+            if one["generation_id"] in using
             for record, feature, value in plain.activations(
                 plain.of_generation(run.made.records, one), each.layer
             )
             if feature == each.feature
         ]
         assert each.activation == pytest.approx(float(np.mean(values)))
-    assert found.significant == sum(q[name] <= 0.3 for name in sustained)
+    assert found.significant == sum(using in q and q[using] <= 0.3 for using in sustained)
+
+
+def test_without_a_window_it_is_the_whole_run(run: Read) -> None:
+    found = vocabulary(run.known, run.cursor)
+    gated = run.made.generations
+    assert found.whole
+    assert (found.passed, found.failed) == (
+        sum(one["gate"] for one in gated),
+        sum(not one["gate"] for one in gated),
+    )
+    assert found.m == int(np.ceil(0.1 * found.passed))
+    windowed = vocabulary(run.known, run.cursor, n=8)
+    assert windowed.mixed_groups < found.mixed_groups
+    assert windowed.least_q is None or found.least_q < windowed.least_q  # type: ignore[operator]
+    assert found.significant > 0
+
+
+def made_of(names: dict[int, list[int]]) -> Presence:
+    """Features and the generations that have each."""
+    rows = sorted(names)
+    start = np.cumsum([0, *(len(names[row]) for row in rows)])[:-1]
+    generation = np.concatenate([np.array(names[row], np.int64) for row in rows])
+    layer = np.zeros(len(rows), np.int64)
+    return Presence(layer, np.array(rows), start, generation, np.ones(len(rows)))
+
+
+def test_features_of_the_same_generations_are_one_pattern() -> None:
+    has = made_of({3: [0, 2], 5: [1], 8: [0, 2], 9: [0, 1, 2, 3]})
+    assert has.patterns() == [[0, 2], [1], [3]]
+    assert has.among(np.array([True, False, False, True])).tolist() == [1, 0, 1, 2]
+    assert has.by(np.array([0, 1, -1, 1]), 2).tolist() == [[1, 0], [0, 1], [1, 0], [1, 2]]
+
+
+def test_of_a_run_too_long_to_look_through_the_newest_steps_are_taken(
+    run: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BUDGET", 100 * module.BYTES)
+    found = vocabulary(replace(run.known), run.cursor)
+    assert not found.whole
+    assert found.first_step is not None
+    assert found.first_step > 1
+    records = [each for each in run.made.records if each["step"] >= found.first_step]
+    assert sum(each["layer_index"] == 15 for each in records) <= 100
 
 
 def test_the_feature_that_passed_generations_were_given_comes_first(run: Read) -> None:
@@ -168,4 +227,4 @@ def test_looking_back_too_far_is_refused_before_it_is_tried(
 ) -> None:
     monkeypatch.setattr(module, "BUDGET", 1000)
     with pytest.raises(RequestTooLarge, match="smaller n"):
-        vocabulary(run.known, run.cursor)
+        vocabulary(replace(run.known), run.cursor, n=40)

@@ -9,11 +9,11 @@ any thread may ask it questions, each with a cursor of its own.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from sonde.runs.analytics.generations import GenerationFile, Generations
 from sonde.runs.analytics.ingest import FOREVER, Ingest, Ingested
 from sonde.runs.analytics.losses import all_losses
 from sonde.runs.analytics.parts import Part
-from sonde.runs.analytics.steplines import HealthLine, MetricsLine
+from sonde.runs.analytics.steplines import HealthLine, MetricsLine, TelemetryLine
 from sonde.runs.files import identity_of
 from sonde.runs.layout import RunLayout
 from sonde.schema.analytics import Coverage
@@ -33,8 +33,11 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
+Answer = TypeVar("Answer")
+
+
 @dataclass(frozen=True)
-class Known:
+class RunContents:
     """What was read of a run."""
 
     ingested: Ingested = field(default_factory=Ingested)
@@ -45,7 +48,8 @@ class Known:
     """Names of companions that are not there."""
     withheld_beside: int = 0
     """Lines of companions that are not valid, or not what belongs there."""
-    _worked_out: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)
+    telemetry: tuple[TelemetryLine, ...] = ()
+    _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -54,10 +58,17 @@ class Known:
 
     def losses(self, cursor: "DuckDBPyConnection") -> NDArray[Any]:
         """The same by generation and layer, as rows of `LOSS`. Worked out when first asked for."""
-        if "rows" not in self._worked_out:
-            rows = all_losses(self.ingested.parts, cursor, self.generations)
-            self._worked_out["rows"] = rows
-        return self._worked_out["rows"]
+        rows: NDArray[Any] = self.once(
+            "losses", lambda: all_losses(self.ingested.parts, cursor, self.generations)
+        )
+        return rows
+
+    def once(self, question: Hashable, answer: Callable[[], Answer]) -> Answer:
+        """The answer to a question that takes long: worked out when it is first asked."""
+        if question not in self._worked_out:
+            self._worked_out[question] = answer()
+        found: Answer = self._worked_out[question]
+        return found
 
     @property
     def cache(self) -> Path | None:
@@ -100,15 +111,16 @@ class RunAnalysis:
         **sizes: int,
     ) -> None:
         self.layout = layout
-        self.known = Known()
+        self.known = RunContents()
         self._ingest = Ingest(connection, layout, caches, **sizes)
         self._generations = GenerationFile(layout.generations)
         self._metrics = Companion(layout.metrics, MetricsLine)
         self._health = Companion(layout.health, HealthLine)
+        self._telemetry = Companion(layout.telemetry, TelemetryLine)
 
     def advance(
         self, seconds: float = FOREVER, clock: Callable[[], float] = time.monotonic
-    ) -> Known:
+    ) -> RunContents:
         """Read what is new, for about so long.
 
         Generations are read after records: a record is never in the files before its generation.
@@ -120,12 +132,17 @@ class RunAnalysis:
         metrics = (*(() if void else metrics), *(line.value for line in new_metrics))
         void, new_health = self._health.advance()
         health = (*(() if void else health), *(line.value for line in new_health))
+        void, new_telemetry = self._telemetry.advance()
+        telemetry = () if void else self.known.telemetry
+        telemetry = (*telemetry, *(line.value for line in new_telemetry))
         companions = (self.layout.run_info, self.layout.generations, self.layout.metrics)
         named = (path for path in (*companions, self.layout.health) if identity_of(path) is None)
         missing = tuple(path.name for path in named)
-        beside = (self._generations, self._metrics, self._health)
+        beside = (self._generations, self._metrics, self._health, self._telemetry)
         withheld = sum(companion.withheld for companion in beside)
-        self.known = Known(ingested, generations, metrics, health, missing, withheld)
+        known = RunContents(ingested, generations, metrics, health, missing, withheld, telemetry)
+        if not _same(known, self.known):  # else what was worked out of it stays
+            self.known = known
         return self.known
 
     def yield_often(self, seconds: float) -> None:
@@ -139,3 +156,20 @@ class RunAnalysis:
     def close(self) -> None:
         """Let go of tables and of what was kept for this process only."""
         self._ingest.close()
+
+
+def _same(one: RunContents, other: RunContents) -> bool:
+    """Whether nothing was read in between. What was read already is never made anew."""
+    a, b = one.ingested, other.ingested
+    return (
+        len(a.parts) == len(b.parts)
+        and all(part is before for part, before in zip(a.parts, b.parts, strict=True))
+        and one.generations is other.generations
+        and (a.bytes_read, a.bytes_total, a.withheld) == (b.bytes_read, b.bytes_total, b.withheld)
+        and (len(one.metrics), len(one.health)) == (len(other.metrics), len(other.health))
+        and len(one.telemetry) == len(other.telemetry)
+        and one.telemetry[-1:] == other.telemetry[-1:]
+        and one.metrics[-1:] == other.metrics[-1:]
+        and one.health[-1:] == other.health[-1:]
+        and (one.missing, one.withheld_beside) == (other.missing, other.withheld_beside)
+    )

@@ -1,7 +1,7 @@
 """A small file beside the records, read as it grows, a typed line at a time.
 
-A file that was cut or replaced, as on resume, is read again from its start, and whoever keeps its
-lines is told that those of before are void.
+A file that was cut or replaced, as on resume, is read again from its start, and a reader that keeps
+its lines is told that those of before are void.
 """
 
 from dataclasses import dataclass

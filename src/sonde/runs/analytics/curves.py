@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from sonde.runs.analytics.analysis import Known
+from sonde.runs.analytics.analysis import RunContents
 from sonde.runs.analytics.axis import Axis, axis
 from sonde.runs.analytics.generations import numbers
 from sonde.runs.analytics.grid import Grid
@@ -25,6 +25,20 @@ METRICS = (
     "n_invalid_compositions",
 )
 HEALTH = ("fvu", "cosine", "l0", "dead_share", "input_norm")
+TELEMETRY = (
+    "kl",
+    "policy_loss",
+    "entropy",
+    "grad_norm",
+    "learning_rate",
+    "completion_length",
+    "truncated_share",
+    "tokens_per_second",
+    "step_seconds",
+    "seconds_left",
+)
+QUANTILES = (10, 25, 50, 75, 90)
+"""Of a step's rewards, in 100."""
 RECORDING = ("records_written", "records_dropped", "sidecar_ms")
 
 _SUMS = np.dtype([("count", "<i8"), ("sum", "<f8"), ("low", "<f8"), ("high", "<f8")])
@@ -34,7 +48,7 @@ Column = tuple[str, int | None, Sequence[int], Sequence[float | None]]
 
 
 def reward_curves(
-    known: Known,
+    known: RunContents,
     *,
     first_step: int | None = None,
     last_step: int | None = None,
@@ -46,12 +60,49 @@ def reward_curves(
     found: list[Column] = [
         (name, None, steps, [getattr(line, name) for line in lines]) for name in METRICS
     ]
+    if steps:
+        found += known.once("reward quantiles", lambda: _quantiles(known))
     why = _why_not("grpo_metrics.jsonl", known, steps)
     return _curves(known, found, [], first_step, last_step, columns, why)
 
 
+def telemetry_curves(
+    known: RunContents,
+    *,
+    first_step: int | None = None,
+    last_step: int | None = None,
+    columns: int = 256,
+) -> Curves:
+    """How training itself goes: what the trainer logs, and what the sidecar counts beside it."""
+    lines = known.telemetry
+    steps = [line.step for line in lines]
+    found: list[Column] = [
+        (name, None, steps, [getattr(line, name) for line in lines]) for name in TELEMETRY
+    ]
+    why = None if lines else (
+        "the run has no telemetry.jsonl: its trainer was older, or not Sonde's"
+    )  # fmt: skip
+    return _curves(known, found, [], first_step, last_step, columns, why)
+
+
+def _quantiles(known: RunContents) -> list[Column]:
+    """How a step's rewards are spread: from its completions, so that every run has it."""
+    once = known.generations.rows[known.generations.once]
+    rows = once[~np.isnan(once["R"])]
+    steps, starts = np.unique(rows["step"], return_index=True)
+    if not len(steps):
+        return []
+    each = [
+        np.quantile(part, [q / 100 for q in QUANTILES]) for part in np.split(rows["R"], starts[1:])
+    ]
+    at = [int(step) for step in steps]
+    return [
+        (f"reward_p{q}", None, at, [float(row[n]) for row in each]) for n, q in enumerate(QUANTILES)
+    ]
+
+
 def health_curves(
-    known: Known,
+    known: RunContents,
     *,
     first_step: int | None = None,
     last_step: int | None = None,
@@ -93,14 +144,14 @@ def _kind(alarm: str) -> str:
     return alarm.partition(":")[0]
 
 
-def _why_not(name: str, known: Known, steps: Sequence[int]) -> str | None:
+def _why_not(name: str, known: RunContents, steps: Sequence[int]) -> str | None:
     if name in known.missing:
         return f"the run has no {name}; trainers that Sonde did not write leave it out"
     return None if steps else f"{name} has no lines yet"
 
 
 def _curves(
-    known: Known,
+    known: RunContents,
     found: Iterable[Column],
     alarms: list[AlarmSpan],
     first_step: int | None,

@@ -1,6 +1,6 @@
 """One DuckDB, for all that is asked of runs: in memory, bounded, and on one thread a question.
 
-Tables hold only what is not compacted yet. One thread, because whoever asks has threads of their
+Tables hold only what is not compacted yet. One thread, because callers have threads of their
 own, the trainer wants the cores, and sums then have the same bits every time. Each thread takes a
 cursor: tables are shared between cursors, what is registered is not.
 """

@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sonde.errors import BadRequest
-from sonde.runs.analytics.analysis import Known
+from sonde.runs.analytics.analysis import RunContents
 from sonde.runs.analytics.database import quoted
 from sonde.runs.analytics.reading import history
 from sonde.runs.files import LineFile, identity_of, open_lines
 from sonde.runs.layout import RunLayout
 from sonde.runs.listing import checkpoints
+from sonde.runs.probes import changed_files
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -39,6 +40,7 @@ _LINES = {
         'schema': 'INTEGER', 'run_id': 'VARCHAR', 'step': 'BIGINT', 'generation_id': 'VARCHAR',
         'group_id': 'VARCHAR', 'token_start': 'BIGINT', 'token_end': 'BIGINT',
         'prompt_tokens': 'BIGINT', 'completion_tokens': 'BIGINT', 'truncated': 'BOOLEAN',
+        'pass': 'BIGINT', 'prompt_token': 'BIGINT',
         'R': 'DOUBLE', 'R_A': 'DOUBLE', 'R_B': 'DOUBLE', 'R_C': 'DOUBLE', 'R_D': 'DOUBLE',
         'gate': 'BOOLEAN', 'advantage': 'DOUBLE', 'prompt': 'VARCHAR', 'completion': 'VARCHAR'
     }""",
@@ -49,7 +51,8 @@ _LINES = {
     }""",
     "health": """{
         'step': 'BIGINT', 'time': 'DOUBLE', 'records_written': 'BIGINT',
-        'records_dropped': 'BIGINT', 'sidecar_ms': 'DOUBLE', 'alarms': 'VARCHAR[]',
+        'records_dropped': 'BIGINT', 'records_lost': 'BIGINT',
+        'sidecar_ms': 'DOUBLE', 'alarms': 'VARCHAR[]',
         'layers': 'STRUCT(layer_index INTEGER, tokens BIGINT, fvu DOUBLE, cosine DOUBLE,
                           l0 DOUBLE, dead_share DOUBLE, input_norm DOUBLE)[]'
     }""",
@@ -85,12 +88,15 @@ def run_files(layout: RunLayout) -> list[Path]:
     others = [layout.snapshot(step) for step in steps]
     snapshots = [path for path in others if identity_of(path) not in known]
     companions = [layout.run_info, layout.generations, layout.metrics, layout.health]
-    every = [*companions, *(layout.metadata(step) for step in steps), *records, *snapshots]
+    companions += [layout.telemetry, layout.directory / "notes.json"]
+    changed = [layout.probes, *changed_files(layout).values()]
+    metadata = [layout.metadata(step) for step in steps]
+    every = [*companions, *metadata, *records, *snapshots, *changed]
     return [path for path in every if identity_of(path) is not None]
 
 
 def to_parquet(
-    known: Known,
+    known: RunContents,
     cursor: "DuckDBPyConnection",
     layout: RunLayout,
     target: Path,

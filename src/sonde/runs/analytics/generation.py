@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonde.errors import BadRequest, UnknownGeneration
-from sonde.runs.analytics.analysis import Known
+from sonde.runs.analytics.analysis import RunContents
 from sonde.runs.analytics.generations import Generations, gate_of, present
 from sonde.runs.analytics.scatter import NO_GENERATIONS
 from sonde.runs.files import open_lines
@@ -41,7 +41,7 @@ _decode = msgspec.json.Decoder(_Text).decode
 
 
 def generation_page(
-    known: Known,
+    known: RunContents,
     *,
     limit: int = 50,
     before: int | None = None,
@@ -68,7 +68,7 @@ def generation_page(
 
 
 def generation_view(
-    known: Known, cursor: "DuckDBPyConnection", name: str, *, limit: int = 1024
+    known: RunContents, cursor: "DuckDBPyConnection", name: str, *, limit: int = 1024
 ) -> GenerationView:
     """One generation, its recorded tokens, and the others of its group."""
     generations = known.generations
@@ -78,9 +78,11 @@ def generation_view(
         raise UnknownGeneration(name, "generations are called <step>-<number>; see the list")
     place = generations.ids.index(name)
     row = generations.rows[place]
-    group = np.flatnonzero(generations.rows["group"] == row["group"])
+    group = np.flatnonzero((generations.rows["group"] == row["group"]) & generations.once)
     start, end = int(row["token_start"]), int(row["token_end"])
     tokens, more = _tokens(known, cursor, int(row["step"]), start, end, limit)
+    if tokens and tokens[-1].token_index == row["prompt_token"]:
+        tokens = [tokens[-1].model_copy(update={"position": -1}), *tokens[:-1]]
     return GenerationView(
         coverage=known.coverage,
         generation=next(generation_rows(generations, np.array([place]))),
@@ -92,7 +94,12 @@ def generation_view(
 
 
 def token_stretch(
-    known: Known, cursor: "DuckDBPyConnection", step: int, start: int, end: int, limit: int = 1024
+    known: RunContents,
+    cursor: "DuckDBPyConnection",
+    step: int,
+    start: int,
+    end: int,
+    limit: int = 1024,
 ) -> TokenStretch:
     """Recorded tokens of a step, whether or not it is known whose they are."""
     if end <= start:
@@ -149,7 +156,7 @@ def _sibling(generations: Generations, place: int) -> Sibling:
 
 
 def _tokens(
-    known: Known, cursor: "DuckDBPyConnection", step: int, start: int, end: int, limit: int
+    known: RunContents, cursor: "DuckDBPyConnection", step: int, start: int, end: int, limit: int
 ) -> tuple[list[TokenFeatures], bool]:
     """Tokens with what each layer saw in them. -> them, and whether there are more"""
     parts = [part for part in known.parts if part.first_step <= step <= part.last_step]

@@ -2,6 +2,9 @@
 
 Prompts and completions are not kept: they are read when somebody asks for one (see `generation`).
 A group has a number here, and a reward that is missing is NaN; neither leaves this package.
+
+A completion that several steps learn from has a line, and a row, for each: records of all of them
+join. It is one completion all the same, so lists and statistics take rows of first passes only.
 """
 
 from collections.abc import Sequence
@@ -19,7 +22,10 @@ from sonde.runs.analytics.companions import Companion, Placed
 PASSED, FAILED, UNGATED = 1, 0, -1
 REWARDS = ("R", "R_A", "R_B", "R_C", "R_D", "advantage")
 
-_PLAIN = ("step", "token_start", "token_end", "prompt_tokens", "completion_tokens", "truncated")
+_SPAN = ("step", "token_start", "token_end")
+_PLAIN = (*_SPAN, "prompt_tokens", "completion_tokens", "pass_number", "truncated")
+
+NO_TOKEN = -1
 
 GENERATION = np.dtype(
     [
@@ -28,6 +34,8 @@ GENERATION = np.dtype(
         ("token_end", "<i8"),
         ("prompt_tokens", "<i8"),
         ("completion_tokens", "<i8"),
+        ("pass_number", "<i8"),
+        ("prompt_token", "<i8"),
         ("truncated", "?"),
         ("gate", "i1"),
         ("group", "<i8"),
@@ -48,7 +56,9 @@ class GenerationLine(msgspec.Struct):
     token_end: int
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    pass_number: int = msgspec.field(default=1, name="pass")
     truncated: bool = False
+    prompt_token: int | None = None
     R: float | None = None
     R_A: float | None = None
     R_B: float | None = None
@@ -71,16 +81,30 @@ class Generations:
 
     @cached_property
     def spans(self) -> NDArray[np.int64]:
-        """Step, first token and end of each. -> [generations, 3]"""
-        return np.stack([self.rows[name] for name in ("step", "token_start", "token_end")], axis=1)
+        """Step, first token and end of each, and the end of what was said. -> [generations, 4]
+
+        The last token of the prompt, where it is recorded, has the place after those.
+        """
+        step, start, end = (self.rows[name] for name in _SPAN)
+        prompt = self.rows["prompt_token"]
+        return np.stack([step, start, end, np.where(prompt == NO_TOKEN, end, prompt)], axis=1)
 
     @cached_property
     def _steps(self) -> NDArray[np.int64]:
         return np.ascontiguousarray(self.rows["step"])
 
+    @cached_property
+    def once(self) -> NDArray[np.bool_]:
+        """Which rows are first passes: every completion once. -> bool [generations]"""
+        first: NDArray[np.bool_] = self.rows["pass_number"] <= 1
+        return first
+
     def within(self, first_step: int | None, last_step: int | None) -> NDArray[np.bool_]:
-        """Which are of these steps, both included; None is no bound. -> bool [generations]"""
-        chosen: NDArray[np.bool_] = np.ones(len(self.rows), bool)
+        """Which completions are first of these steps, both included; None is no bound.
+
+        -> bool [generations]
+        """
+        chosen: NDArray[np.bool_] = self.once.copy()
         if first_step is not None:
             chosen &= self.rows["step"] >= first_step
         if last_step is not None:
@@ -129,6 +153,8 @@ class GenerationFile:
             rows[name] = [getattr(line.value, name) for line in lines]
         for name in REWARDS:
             rows[name] = numbers([getattr(line.value, name) for line in lines])
+        prompts = (line.value.prompt_token for line in lines)
+        rows["prompt_token"] = [NO_TOKEN if token is None else token for token in prompts]
         gates = (line.value.gate for line in lines)
         rows["gate"] = [UNGATED if gate is None else gate for gate in gates]
         rows["group"] = [self._group(line.value.group_id) for line in lines]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonde.errors import BadRequest
-from sonde.runs.analytics.analysis import Known
+from sonde.runs.analytics.analysis import RunContents
 from sonde.runs.analytics.axis import Axis, axis
 from sonde.runs.analytics.database import arrays
 from sonde.runs.analytics.featuresums import OUTSIDE, FeatureSums, bin_columns, of_part, ranked
@@ -36,7 +36,7 @@ NOTHING = "there are no records in this stretch"
 
 
 def time_axis(
-    known: Known,
+    known: RunContents,
     unit: Unit | None = None,
     start: int | None = None,
     end: int | None = None,
@@ -71,7 +71,7 @@ def time_axis(
 
 
 def layer_tile(
-    known: Known, cursor: "DuckDBPyConnection", at: Axis | None, measure: Measure = "loss"
+    known: RunContents, cursor: "DuckDBPyConnection", at: Axis | None, measure: Measure = "loss"
 ) -> Tile:
     """Layers over time."""
     layers = known.layers
@@ -87,7 +87,7 @@ def layer_tile(
 
 
 def feature_tile(
-    known: Known,
+    known: RunContents,
     cursor: "DuckDBPyConnection",
     at: Axis | None,
     layer: int,
@@ -218,7 +218,7 @@ def _count(grid: Grid, row: NDArray[Any], column: NDArray[Any], records: NDArray
 
 
 def _tile(
-    known: Known,
+    known: RunContents,
     at: Axis | None,
     of: Literal["layer", "feature"],
     measure: Measure,

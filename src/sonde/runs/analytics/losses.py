@@ -73,18 +73,22 @@ def all_losses(
 
 
 def joined(connection: "DuckDBPyConnection", part: Part, bounds: NDArray[Any]) -> NDArray[Any]:
-    """Sum up a part's records by generation and layer."""
+    """Sum up a part's records by generation and layer; losses are those of completion tokens."""
     if not len(bounds):
         return np.zeros(0, LOSS)
     register(connection, bounds)
     found = arrays(
         connection,
         f"""
-        SELECT generation, layer, count(*) AS records, count(loss) AS count, sum(loss) AS sum,
-               min(loss) AS low, max(loss) AS high
-        FROM (SELECT step, token_index, layer, loss {part.records_from}) AS records
-        ASOF JOIN spans ON records.step = spans.step AND records.token_index >= spans.token_start
-        WHERE token_index < token_end
+        SELECT generation, layer, count(*) AS records, count(said) AS count, sum(said) AS sum,
+               min(said) AS low, max(said) AS high
+        FROM (
+            SELECT generation, layer, CASE WHEN token_index < said_end THEN loss END AS said
+            FROM (SELECT step, token_index, layer, loss {part.records_from}) AS records
+            ASOF JOIN spans
+            ON records.step = spans.step AND records.token_index >= spans.token_start
+            WHERE token_index < token_end
+        )
         GROUP BY generation, layer ORDER BY generation, layer
         """,
     )
@@ -93,12 +97,13 @@ def joined(connection: "DuckDBPyConnection", part: Part, bounds: NDArray[Any]) -
 
 def register(connection: "DuckDBPyConnection", bounds: NDArray[Any]) -> None:
     """Let statements of this cursor see generations as the table `spans`."""
-    step, start, end = np.ascontiguousarray(bounds.T)
+    step, start, end, said = np.ascontiguousarray(bounds.T)
     columns = {
         "generation": np.arange(len(bounds)),
         "step": step,
         "token_start": start,
         "token_end": end,
+        "said_end": said,
     }
     connection.register("spans", columns)
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sonde.runs.analytics.analysis import Known
+from sonde.runs.analytics.analysis import RunContents
 from sonde.runs.analytics.featuresums import all_names
 from sonde.runs.analytics.generations import FAILED, PASSED
 from sonde.schema.analytics import LayerCount, MissingFile, Overview
@@ -20,10 +20,10 @@ PREVENTS = {
 }
 
 
-def overview(known: Known, cursor: "DuckDBPyConnection", run: str) -> Overview:
+def overview(known: RunContents, cursor: "DuckDBPyConnection", run: str) -> Overview:
     """What there is of a run."""
     steps = known.steps()
-    gates = known.generations.rows["gate"]
+    gates = known.generations.rows["gate"][known.generations.once]
     coverage = known.coverage
     every = [np.unique(part.bins["step"]) for part in known.parts]
     joined = int(known.losses(cursor)["records"].sum())
@@ -44,7 +44,7 @@ def overview(known: Known, cursor: "DuckDBPyConnection", run: str) -> Overview:
     )
 
 
-def _layer(known: Known, layer: int) -> LayerCount:
+def _layer(known: RunContents, layer: int) -> LayerCount:
     rows = [part.layers[part.layers["layer"] == layer] for part in known.parts]
     features = [
         part.stored.read("feature", int(span["first"]), int(span["end"]))

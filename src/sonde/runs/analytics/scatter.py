@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sonde.runs.analytics.analysis import Known
-from sonde.runs.analytics.correlation import correlation, passed_minus_failed, within_groups
+from sonde.runs.analytics.analysis import RunContents
 from sonde.runs.analytics.generations import FAILED, PASSED, gate_of
 from sonde.runs.analytics.grid import Grid
 from sonde.schema.analytics import GroupDifference, Scatter, ScatterPoints
+from sonde.statistics.correlation import correlation, passed_minus_failed, within_groups
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -27,7 +27,7 @@ NO_LAYER = "there are no records"
 
 
 def scatter(
-    known: Known,
+    known: RunContents,
     cursor: "DuckDBPyConnection",
     layer: int | None = None,
     *,
@@ -70,7 +70,9 @@ def scatter(
     )
 
 
-def layer_losses(known: Known, cursor: "DuckDBPyConnection", layer: int) -> dict[str, NDArray[Any]]:
+def layer_losses(
+    known: RunContents, cursor: "DuckDBPyConnection", layer: int
+) -> dict[str, NDArray[Any]]:
     """Count, mean, least and greatest loss of every generation in one layer."""
     rows = known.losses(cursor)
     rows = rows[rows["layer"] == layer]
@@ -82,7 +84,7 @@ def layer_losses(known: Known, cursor: "DuckDBPyConnection", layer: int) -> dict
 
 
 def _points(
-    known: Known, losses: dict[str, NDArray[Any]], where: NDArray[np.int64]
+    known: RunContents, losses: dict[str, NDArray[Any]], where: NDArray[np.int64]
 ) -> ScatterPoints:
     rows, generations = known.generations.rows[where], known.generations
     return ScatterPoints(
@@ -97,7 +99,7 @@ def _points(
     )
 
 
-def _empty(known: Known, layer: int | None, why: str) -> Scatter:
+def _empty(known: RunContents, layer: int | None, why: str) -> Scatter:
     nothing = np.zeros(0, np.int64)
     losses = {name: np.zeros(0) for name in ("count", "mean", "low", "high")}
     return Scatter(

@@ -27,9 +27,9 @@ from sonde.schema.base import Wire
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from sonde.runs.analytics.analysis import Known, RunAnalysis
+    from sonde.runs.analytics.analysis import RunAnalysis, RunContents
 
-Question = Callable[["Known", "DuckDBPyConnection"], Wire]
+Question = Callable[["RunContents", "DuckDBPyConnection"], Wire]
 Result = TypeVar("Result")
 
 TURN_SECONDS = 0.5
@@ -135,7 +135,7 @@ class Analytics:
         turn = self._reader.submit(run.analysis.advance, TURN_SECONDS)
         turn.add_done_callback(lambda done: self._turned(run, reading, done))
 
-    def _turned(self, run: _Run, reading: "Future[None]", turn: "Future[Known]") -> None:
+    def _turned(self, run: _Run, reading: "Future[None]", turn: "Future[RunContents]") -> None:
         """Another turn, unless all is read; what went wrong is told to those who wait."""
         failure = turn.exception()
         with self._lock:

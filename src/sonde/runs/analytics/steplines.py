@@ -41,3 +41,19 @@ class HealthLine(msgspec.Struct, frozen=True):
     records_dropped: float | None = None
     sidecar_ms: float | None = None
     alarms: tuple[str, ...] = ()
+
+
+class TelemetryLine(msgspec.Struct, frozen=True):
+    """How training itself goes, and how fast."""
+
+    step: int
+    kl: float | None = None
+    policy_loss: float | None = None
+    entropy: float | None = None
+    grad_norm: float | None = None
+    learning_rate: float | None = None
+    completion_length: float | None = None
+    truncated_share: float | None = None
+    tokens_per_second: float | None = None
+    step_seconds: float | None = None
+    seconds_left: float | None = None
