@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from sonde.client import PatchStudy, Refused, Server
+from sonde.engine.tables import sweep_table
 from sonde.schema import Cell, PatchSweepRequest, Start, Summary, SweepEvent
+from sonde.schema.table import SweepRequest, TableEvent, TableSummary
 from sonde.server.parts import Parts
 from sonde.server.serving import assemble, running_server
+from tests.client.canned import Canned, said, sse
 from tests.client.conftest import CLEAN, CORRUPT
 from tests.scripted import Scripted
 
@@ -41,17 +44,41 @@ def test_a_server_says_what_it_can_do(server: Server) -> None:
 
 
 def test_any_request_runs_there_as_it_would_here(server: Server) -> None:
-    events: list[SweepEvent] = []
+    events: list[SweepEvent | TableEvent] = []
     quiet = asyncio.run(server.run(REQUEST))
     heard = asyncio.run(server.run(REQUEST, on_event=events.append))
     assert heard.grids.keys() == {"post_block", "mlp_in"}
-    assert heard.summary.hook_grids == quiet.summary.hook_grids
-    assert heard.summary.metric_grids == quiet.summary.metric_grids
+    assert heard.table.tables == quiet.table.tables
+    assert heard.summary is not None
     assert (heard.provenance.model, heard.provenance.asked("clean_prompt")) == ("tiny", CLEAN)
     assert heard.provenance.request["pairing"] == "mean"
     assert isinstance(events[0], Start)
     assert isinstance(events[-1], Summary)
     assert sum(isinstance(event, Cell) for event in events) == events[0].cells == 28
+
+
+def test_a_text_is_turned_into_the_models_tokens(server: Server) -> None:
+    assert len(asyncio.run(server.tokens(" Paris"))) == 1
+
+
+def test_a_general_request_goes_to_its_own_route(canned: Canned, server: Server) -> None:
+    able = asyncio.run(server.capabilities()).model_dump(mode="json")
+    asked = SweepRequest(corrupt="The Colosseum", clean="The Tower", answer=" Paris")
+    events = list(sweep_table(Scripted(), asked))
+    last = events[-1]
+    assert isinstance(last, TableSummary)
+    frames = [event.model_dump(mode="json") for event in events]
+    canned.answers["/v1/capabilities"] = lambda _: said(able)
+    canned.answers["/v1/sweeps"] = [said(frames[-1]), sse(*frames, {"type": "newer"})]
+    there = Server(f"{canned.url}/v1")
+    heard: list[SweepEvent | TableEvent] = []
+    quiet = asyncio.run(there.run(asked))
+    streamed = asyncio.run(there.run(asked, on_event=heard.append))
+    assert heard == events
+    assert quiet.table == streamed.table
+    assert quiet.table.tables == last.tables
+    assert [body["stream"] for body in canned.bodies("/v1/sweeps")] == [False, True]
+    assert streamed.provenance.request["corrupt"] == "The Colosseum"
 
 
 def test_an_estimate_runs_nothing(server: Server) -> None:
@@ -70,7 +97,9 @@ def test_a_sweep_left_with_the_server_can_be_followed_and_asked_for(server: Serv
         record = await server.record(entry.id)
         assert (record.state, record.done) == ("finished", 28)
         assert record.summary is not None
-        assert record.summary.grid == (await server.run(REQUEST)).summary.grid
+        again = (await server.run(REQUEST)).summary
+        assert again is not None
+        assert record.summary.grid == again.grid
         page = await server.history(limit=2)
         assert page.sweeps[1].id == entry.id
         older = await server.history(before=page.next, limit=1)

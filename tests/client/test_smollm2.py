@@ -18,7 +18,7 @@ def test_cell_by_cell_on_the_server_and_here_give_the_same_bits(
 ) -> None:
     here = smollm2.sweep(
         clean=EIFFEL.clean, corrupt=EIFFEL.corrupt, answer=EIFFEL.answer, foil=EIFFEL.foil,
-        layers=[9, 27], positions=["osse", 8], metric="logit_diff",
+        layers=[9, 27], positions=["osse", 8], metric="logit_diff", metrics=["logprob"],
     )  # fmt: skip
     with running_server(assemble(smollm2.backend, tmp_path)) as url:
         study = SyncPatchStudy(model="smollm2", base_url=f"{url}/v1")

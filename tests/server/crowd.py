@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sonde.schema import HOOKS
+from sonde.schema import CLASSIC_HOOKS
 
 Body = dict[str, Any]
 
@@ -37,7 +37,7 @@ def table(seed: int, width: int, rows: int = 2) -> Body:
 def sweep(number: int, width: int, n_layers: int) -> Body:
     """A small sweep: every fourth from a vector, every third masked, hooks and metrics in turn."""
     clean, corrupt, answer, foil = PLACES[number % len(PLACES)]
-    hooks = [HOOKS[number % 5], HOOKS[(number + 2) % 5]][: 1 + number % 2]
+    hooks = [CLASSIC_HOOKS[number % 5], CLASSIC_HOOKS[(number + 2) % 5]][: 1 + number % 2]
     body: Body = {
         "prompt": corrupt,
         "layers": [(number * 7) % n_layers, (number * 11 + 3) % n_layers],
@@ -86,7 +86,7 @@ def completion(number: int, width: int, n_layers: int, run: str) -> Body:
         "user": f"client {number}",
     }  # fmt: skip
     site: Body = {
-        "layer": (number * 5) % n_layers, "hook": HOOKS[number % 5], "dest_position": 3,
+        "layer": (number * 5) % n_layers, "hook": CLASSIC_HOOKS[number % 5], "dest_position": 3,
     }  # fmt: skip
     kind = number % 6
     if kind == 1:

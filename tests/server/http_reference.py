@@ -29,9 +29,9 @@ at `/docs`, and for programs at `/openapi.json`. [How to serve](how-to/serve.md)
 Without `--model` there are only the routes under *runs*, *analytics* and *server*. Where a key is
 set, `/v1`, `/api` and `/metrics` want `Authorization: Bearer KEY`.
 
-Errors are JSON. Sweeps and source runs answer `{"error": "what was wrong and what would work"}`;
-all other routes answer as OpenAI's API does, with `message`, `type`, `param` and `code` inside
-`error`.
+Errors are JSON. Classic sweeps and source runs answer
+`{"error": "what was wrong and what would work"}`; all other routes answer as OpenAI's API does,
+with `message`, `type`, `param` and `code` inside `error`.
 """
 
 
@@ -104,8 +104,27 @@ def _fields(name: str, schema: Json) -> Iterator[str]:
     for field, about in fields:
         optional = "" if field in required else "?"
         kind = _linked(_type(about))
-        said = about.get("description") or meanings().get((name, field), "")
+        said = about.get("description") or _meaning(name, field)
         yield f"| `{field}`{optional} | {kind}{_code(_default(about))} | {_cell(said)} |"
+
+
+def _meaning(name: str, field: str) -> str:
+    """What the source says of a field, where its class or one that it is made from has it."""
+    found = meanings().get((name, field))
+    if found is not None:
+        return found
+    return next((said for base in bases().get(name, ()) if (said := _meaning(base, field))), "")
+
+
+@cache
+def bases() -> Mapping[str, list[str]]:
+    """The classes that each class is made from, as far as they have plain names."""
+    nodes = [node for path in SCHEMA.glob("*.py") for node in ast.walk(ast.parse(path.read_text()))]
+    return {
+        node.name: [base.id for base in node.bases if isinstance(base, ast.Name)]
+        for node in nodes
+        if isinstance(node, ast.ClassDef)
+    }
 
 
 @cache

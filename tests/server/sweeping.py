@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sonde.server.jobs import Engine
+from sonde.server.pool import Pool
 from sonde.server.sweeps import Sweeps
 from sonde.store.sweeps import SweepStore
 from tests.scripted import Scripted
@@ -14,7 +15,9 @@ from tests.scripted import Scripted
 def sweeps_over(backend: Scripted, directory: Path) -> Iterator[Sweeps]:
     """Sweeps with an engine and a history of their own."""
     engine = Engine()
-    sweeps = Sweeps(backend, engine, SweepStore(directory), versions={"sonde": "test"})
+    sweeps = Sweeps(
+        Pool(backend, engine), engine, SweepStore(directory), versions={"sonde": "test"}
+    )
     try:
         yield sweeps
     finally:

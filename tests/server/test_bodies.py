@@ -1,6 +1,7 @@
 """Bodies that are too large, too late, no JSON, or no text."""
 
 import asyncio
+import gzip
 import json
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -206,7 +207,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(
     assert b"0.2 seconds" in answer
 
 
-def test_whoever_sends_far_too_much_sees_why_and_is_cut_off(url: str) -> None:
+def test_a_client_that_sends_far_too_much_sees_why_and_is_cut_off(url: str) -> None:
     """No more of the body is read than the cap and a little."""
     sent = 0
     with connection(url) as connected:
@@ -284,3 +285,51 @@ async def test_a_refused_body_is_not_read_for_longer_than_a_moment(
     await bodies._linger(bodies.Incoming(scope, receive))
     assert reads > 1
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "zstd", "deflate", "gzip, gzip", "x" * 500])
+@pytest.mark.anyio
+async def test_10_a_body_that_is_compressed_is_refused_by_name(
+    http: httpx.AsyncClient, encoding: str
+) -> None:
+    body = gzip.compress(json.dumps(SWEEP).encode())
+    headers = JSON | {"Content-Encoding": encoding}
+    for route in ("/v1/patch_sweep", "/v1/completions", "/tokenize"):
+        answer = await http.post(route, content=body, headers=headers)
+        assert answer.status_code == 415
+        assert f"Content-Encoding is '{encoding[:60]}'" in error_of(answer)["message"]
+
+
+@pytest.mark.anyio
+async def test_a_body_that_is_as_it_is_may_say_so(http: httpx.AsyncClient) -> None:
+    answer = await http.post(
+        "/v1/patch_sweep", json=SWEEP, headers={"Content-Encoding": "Identity"}
+    )
+    assert answer.status_code == 200
+
+
+@pytest.mark.anyio
+async def test_08_callers_without_the_key_may_send_little(tmp_path: Path) -> None:
+    network: dict[str, Any] = {"api_key": "k", "keyless_body_bytes": 1000}
+    with parts_over(Scripted(), tmp_path, **network) as parts:
+        async with client_of(create_app(parts)) as http:
+            small, large = {"prompt": "The" + " city" * 20}, {"prompt": "The" + " city" * 240}
+            assert (await http.post("/tokenize", json=small)).status_code == 200
+            for route, body in (("/tokenize", large), ("/detokenize", {"tokens": [1] * 1000})):
+                answer = await http.post(route, json=body)
+                assert answer.status_code == 413
+                assert "at most 1,000" in error_of(answer)["message"]
+                assert "Bearer" in error_of(answer)["message"]
+                keyed = await http.post(route, json=body, headers={"Authorization": "Bearer k"})
+                assert keyed.status_code == 200
+                wrong = await http.post(route, json=body, headers={"Authorization": "Bearer x"})
+                assert wrong.status_code == 413
+
+
+@pytest.mark.anyio
+async def test_where_there_is_no_key_nobody_is_without_it(tmp_path: Path) -> None:
+    with parts_over(Scripted(), tmp_path, keyless_body_bytes=10) as parts:
+        async with client_of(create_app(parts)) as http:
+            assert (
+                await http.post("/tokenize", json={"prompt": "The" + " city" * 20})
+            ).status_code == 200

@@ -16,7 +16,7 @@ import pytest
 from sonde import Model
 from sonde.backends.base import Scores
 from sonde.backends.torch.backend import TorchBackend
-from sonde.backends.torch.rows import RowShape
+from sonde.backends.torch.packed.rows import RowShape
 from tests.local import LOCAL
 from tests.server import crowd
 from tests.server.contract.asking import (
@@ -95,7 +95,7 @@ def shared(server: Served) -> Iterator[str]:
     """A run that completions patch from."""
     backend = server.parts.backend
     model, tokens = backend.describe(), backend.tokenize(crowd.PLACES[0][0])
-    backend.capture("shared", tokens, model.hooks, range(model.n_layers), range(len(tokens)))
+    backend.capture("shared", tokens, model.layer_hooks, range(model.n_layers), range(len(tokens)))
     yield "shared"
     drop_captured(server)
     assert backend.drop("shared")
@@ -206,7 +206,9 @@ def test_a_sweep_whose_client_leaves_stops_within_one_chunk_and_leaves_nothing(
         assert running is not None
         if way == "delete":
             stopped = server.http.delete(f"{SWEEP}/{running.id}").json()
-            assert stopped == {"cancelled": True, "state": "cancelled"}
+            assert stopped["cancelled"]
+            # a chunk that takes longer than the route waits is still under way
+            assert stopped["state"] in ("cancelled", "running")
         else:
             connection.close()
         until(lambda: running.job.cancelled, "the server notices")

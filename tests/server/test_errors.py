@@ -1,6 +1,7 @@
 """One table from errors to answers, and the two shapes of a body."""
 
 import json
+import pathlib
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -26,6 +27,7 @@ from sonde.errors import (
     UnknownSourceRun,
     UnknownSweep,
 )
+from sonde.server.app import create_app
 from sonde.server.errors import (
     ANSWERS,
     OpenAIError,
@@ -35,6 +37,8 @@ from sonde.server.errors import (
     is_plain,
     openai_event,
 )
+from tests.scripted import Scripted
+from tests.server.talking import parts_over
 
 SWEEP, SOURCE, COMPLETION = "/v1/patch_sweep", "/v1/patch_source/a", "/v1/completions"
 
@@ -82,7 +86,7 @@ def test_a_run_that_is_not_stored_is_404_where_the_path_names_it() -> None:
     assert error_response(SOURCE, UnknownSourceRun("x")).status_code == 404
 
 
-def test_whoever_should_try_again_is_told_when() -> None:
+def test_a_client_that_should_try_again_is_told_when() -> None:
     assert error_response(SWEEP, ServerBusy(7, retry_after=9)).headers["Retry-After"] == "9"
     assert "Retry-After" in error_response(SWEEP, ServerStopping()).headers
     assert "Retry-After" not in error_response(SWEEP, BadRequest("x")).headers
@@ -163,6 +167,29 @@ async def test_unknown_routes_and_methods_are_answered_in_json(app: FastAPI) -> 
     assert "GET" in wrong.json()["error"]["message"]
     plain = await got(app, "GET", "/v1/patch_sweep/a/b/c")
     assert isinstance(plain.json()["error"], str)
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/v1/patch_sweep", "GET, POST"),
+        ("/v1/patch_sweep/a", "GET, DELETE"),
+        ("/v1/patch_source/a", "GET, DELETE"),
+        ("/v1/patch_sweep/a/events", "GET"),
+        ("/tokenize", "POST"),
+        ("/v1/models", "GET"),
+        ("/health", "GET"),
+        ("/", "GET, HEAD"),
+    ],
+)
+@pytest.mark.anyio
+async def test_10_a_method_that_is_not_possible_is_told_all_that_are(
+    tmp_path: pathlib.Path, path: str, methods: str
+) -> None:
+    with parts_over(Scripted(), tmp_path) as parts:
+        answer = await got(create_app(parts), "PUT", path)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, methods)
+    assert f"it takes {methods}" in answer.text
 
 
 @pytest.mark.anyio

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sonde.backends import giving_up
 from sonde.errors import EngineLost, JobCancelled, ServerBusy, ServerStopping
 from sonde.server.jobs import TURN_SECONDS, Engine
 
@@ -140,6 +141,23 @@ def test_a_cancelled_job_is_closed_before_its_next_turn(engine: Engine) -> None:
     assert engine.counts()["call"] == (0, 0)
 
 
+def test_a_cancelled_job_is_out_of_its_chunk_at_the_next_layer(engine: Engine) -> None:
+    begun = threading.Event()
+
+    def one_long_chunk() -> Iterator[int]:
+        while True:
+            begun.set()
+            giving_up.check()
+        yield 0
+
+    heard = Heard()
+    job = engine.submit(one_long_chunk, heard)
+    assert begun.wait(20)
+    job.cancel()
+    assert isinstance(heard.wait().error, JobCancelled)
+    giving_up.check()
+
+
 def test_a_cancelled_job_that_waits_ends_without_having_begun(engine: Engine) -> None:
     gates = [Gate(), Gate()]
     for gate in gates:
@@ -266,3 +284,19 @@ def test_a_call_whose_caller_left_is_never_made(engine: Engine) -> None:
 
     asyncio.run(main())
     assert made == []
+
+
+def test_07_a_job_that_cannot_be_waited_for_ends_for_its_listener_and_only_once() -> None:
+    """It is in the middle of a chunk; when it comes out of it, nobody hears it any more."""
+    engine, gate, heard, waiting = Engine(calls=1), Gate(), Heard(), Heard()
+    engine.submit(gate.work, heard)
+    assert gate.inside.wait(20)
+    engine.submit(lambda: iter([1]), waiting)
+    engine.stop(0, 0.01)
+    assert engine.alive
+    for each in (heard, waiting):
+        assert isinstance(each.wait().error, ServerStopping)
+    gate.go.set()
+    engine._thread.join(20)
+    assert heard.made == waiting.made == []
+    engine.stop(0)

@@ -11,12 +11,14 @@ from typing import Any
 import httpx
 import pytest
 
-from sonde.store.sweeps import FILE_NAME
+from sonde.store.sweep_file import FILE_NAME
 from tests.server.contract.asking import SOURCE, SWEEP, Body, stream_lines, strict, summary_of
 from tests.server.process import Serve, command, serve
 from tests.tiny_model import save_tiny_model
 
 pytestmark = pytest.mark.slow
+
+GENERAL = "/v1/sweeps"
 
 SMALL: Body = {
     "prompt": "The Rome Tower is in the city of",
@@ -96,13 +98,37 @@ def test_after_kill_9_the_history_is_readable_and_the_interrupted_sweep_says_so(
         assert http.delete(f"{SWEEP}/{interrupted['id']}").json() == {
             "cancelled": False, "state": "interrupted",
         }  # fmt: skip
-        assert events(http, interrupted["id"]) == []
+        [last] = events(http, interrupted["id"])
+        assert (last["type"], last["state"]) == ("error", "interrupted")
         assert http.get(SOURCE).json()["runs"] == [], "source runs are in memory only"
         again = summary_of(http, SMALL)
         assert again["auto_captured"]
         assert again["grid"] == made["grid"]
         second.process.send_signal(signal.SIGTERM)
         assert second.process.wait(30) == 0
+
+
+def test_after_kill_9_a_general_sweep_is_interrupted_too(
+    model: Path, data: Path, tmp_path: Path
+) -> None:
+    body = {"corrupt": SMALL["prompt"], "clean": SMALL["clean_prompt"], "answer": " Paris"}
+    endless = body | {"layers": [0, 1] * 2000, "positions": [2, 3, 4, 5] * 10, "stream": True}
+    with serve(model, data, tmp_path / "log") as first:
+        made = first.http.post(GENERAL, json=body)
+        with first.http.stream("POST", GENERAL, json=endless) as answer:
+            lines = stream_lines(answer)
+            assert [strict(next(lines))["type"] for _ in range(2)] == ["start", "cell"]
+            first.kill()
+            with pytest.raises(httpx.TransportError):
+                list(lines)
+    with serve(model, data, tmp_path / "log") as second:
+        interrupted, finished = second.http.get(GENERAL).json()["sweeps"]
+        assert (interrupted["state"], interrupted["kind"]) == ("interrupted", "table")
+        assert second.http.get(f"{GENERAL}/{finished['id']}").json()["table"] == made.json()
+        assert second.http.get(f"{GENERAL}/{interrupted['id']}/export").status_code == 409
+        assert '"state":"interrupted"' in second.http.get(
+            f"{GENERAL}/{interrupted['id']}/events"
+        ).text  # fmt: skip
 
 
 def test_killed_among_many_short_sweeps_every_one_is_whole_or_interrupted(
@@ -129,7 +155,7 @@ def test_killed_among_many_short_sweeps_every_one_is_whole_or_interrupted(
         for sweep, state in states.items():
             kinds = [event["type"] for event in events(second.http, sweep)]
             whole = ["start", *["cell"] * 16, "summary"]
-            assert kinds == (whole if state == "finished" else [])
+            assert kinds == (whole if state == "finished" else ["error"])
 
 
 def test_a_second_server_on_the_same_directory_is_refused_in_one_line(

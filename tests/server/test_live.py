@@ -204,7 +204,7 @@ async def test_one_who_was_taken_to_another_run_goes_on_there(
 
 
 async def test_those_who_catch_up_take_turns(trainer: Trainer, hub: Hub) -> None:
-    """S11: whoever is at the head waits for one block of one of them, not for one of each."""
+    """S11: a subscriber at the head waits for one block of one of them, not for one of each."""
     trainer.write(10_000)
     trainer.rotate(1)
     crowd = [Client(hub) for _ in range(10)]

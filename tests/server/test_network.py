@@ -96,6 +96,7 @@ async def test_with_the_checks_off_it_would_get_in(
     parts: Parts, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "is_ours", lambda name, network: True)
+    monkeypatch.setattr(module, "answers_to", lambda host, network: {module.origin_of(EVIL)})
     parts.backend.capture("a", [1, 2], ["post_block"], [0], [0])
     headers = {"Origin": EVIL, "Host": "evil.example"}
     assert (await http.delete("/v1/patch_source/a", headers=headers)).status_code == 200
@@ -105,7 +106,9 @@ async def test_with_the_checks_off_it_would_get_in(
     "host", ["localhost", "LOCALHOST:1", "127.0.0.1:9", "127.8.8.8", "[::1]:80", "localhost."]
 )
 @pytest.mark.anyio
-async def test_loopback_names_pass_at_any_port(http: httpx.AsyncClient, host: str) -> None:
+async def test_loopback_names_pass_at_the_port_that_was_asked(
+    http: httpx.AsyncClient, host: str
+) -> None:
     headers = {"Host": host, "Origin": f"http://{host}"}
     answer = await http.get("/health", headers=headers)
     assert answer.status_code == 200
@@ -146,9 +149,69 @@ def test_addresses_pass_as_names_only_beyond_loopback(
     host: str, network: Network, passes: bool
 ) -> None:
     assert (check_host(host, network) is None) is passes
-    assert (check_origin(f"https://{host}", network) is None) is passes
     refused = check_host(host, network)
     assert refused is None or len(refused.message) < 500
+
+
+ORIGINS = Network(allowed_origins=("https://lab.example", "http://localhost:5173"))
+TUNNEL = "localhost:9000"
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "network", "passes"),
+    [
+        ("http://127.0.0.1:8091", "127.0.0.1:8091", LOCAL, True),
+        ("http://localhost:8091", "127.0.0.1:8091", LOCAL, True),
+        ("http://127.0.0.1:8091", "localhost:8091", LOCAL, True),
+        ("http://localhost:9000", TUNNEL, LOCAL, True),
+        ("http://127.0.0.1:9999", "127.0.0.1:8091", LOCAL, False),
+        ("http://localhost:5173", "127.0.0.1:8091", LOCAL, False),
+        ("http://127.0.0.1", "127.0.0.1:8091", LOCAL, False),
+        ("http://127.9.9.9:8091", "127.0.0.1:8091", LOCAL, False),
+        ("https://127.0.0.1:8091", "127.0.0.1:8091", LOCAL, False),
+        ("http://localhost:5173", "127.0.0.1:8091", ORIGINS, True),
+        ("http://localhost:5174", "127.0.0.1:8091", ORIGINS, False),
+        ("https://lab.example", "127.0.0.1:8091", ORIGINS, True),
+        ("https://lab.example:443", "127.0.0.1:8091", ORIGINS, True),
+        ("http://lab.example", "127.0.0.1:8091", ORIGINS, False),
+        ("https://lab.example:8443", "127.0.0.1:8091", ORIGINS, False),
+        ("http://lab.example", "lab.example", NAMED, True),
+        ("http://lab.example:80", "lab.example", NAMED, True),
+        ("http://lab.example:8091", "127.0.0.1:8091", NAMED, True),
+        ("https://lab.example", "lab.example", NAMED, False),
+        ("http://lab.example:81", "lab.example", NAMED, False),
+        ("http://192.168.1.5:8091", "192.168.1.5:8091", EXPOSED, True),
+        ("http://192.168.1.6:8091", "192.168.1.5:8091", EXPOSED, False),
+        ("http://6.6.6.6", "192.168.1.5:8091", EXPOSED, False),
+        ("http://0.0.0.0:8091", "192.168.1.5:8091", EXPOSED, False),
+        ("http://[fd00::2]:8091", "[fd00::1]:8091", EXPOSED, False),
+        ("http://[fd00::1]:8091", "[fd00::1]:8091", EXPOSED, True),
+        ("http://localhost:8091", "192.168.1.5:8091", BOUND, False),
+        ("null", "127.0.0.1:8091", LOCAL, False),
+        ("file://", "127.0.0.1:8091", LOCAL, False),
+        ("", "127.0.0.1:8091", LOCAL, False),
+        ("http://127.0.0.1:8091/", "127.0.0.1:8091", LOCAL, False),
+        ("http://127.0.0.1:8091@evil.example", "127.0.0.1:8091", LOCAL, False),
+        ("chrome-extension://127.0.0.1:8091", "127.0.0.1:8091", LOCAL, False),
+    ],
+)
+def test_09_a_page_is_ours_by_scheme_name_and_port(
+    origin: str, host: str, network: Network, passes: bool
+) -> None:
+    refused = check_origin(origin, host, network)
+    assert (refused is None) is passes
+    assert refused is None or "--allow-origin" in refused.message
+
+
+@each_route
+@pytest.mark.anyio
+async def test_09_a_page_of_another_port_of_this_machine_is_refused_everywhere(
+    http: httpx.AsyncClient, method: str, path: str
+) -> None:
+    answer = await http.request(method, path, headers={"Origin": "http://127.0.0.1:5173"})
+    assert answer.status_code == 403
+    assert "--allow-origin http://127.0.0.1:5173" in message(answer)
+    assert "access-control-allow-origin" not in answer.headers
 
 
 def test_a_request_without_a_host_is_refused() -> None:
@@ -190,14 +253,14 @@ async def test_two_headers_that_would_be_two_decisions_are_refused(
 @pytest.mark.anyio
 async def test_a_preflight_of_a_page_that_passes_is_answered(keyed: FastAPI) -> None:
     headers = {
-        "Origin": "http://localhost:5173",
+        "Origin": "http://localhost:8091",
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "authorization, content-type",
     }
     async with client_of(keyed) as http:
         answer = await http.options("/v1/patch_sweep", headers=headers)
     assert answer.status_code == 204
-    assert answer.headers["access-control-allow-origin"] == "http://localhost:5173"
+    assert answer.headers["access-control-allow-origin"] == "http://localhost:8091"
     assert "POST" in answer.headers["access-control-allow-methods"]
     assert answer.headers["access-control-allow-headers"] == "authorization, content-type"
     assert "access-control-allow-credentials" not in answer.headers

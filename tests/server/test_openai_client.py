@@ -100,6 +100,50 @@ def test_it_captures_and_patches_through_extra_fields(client: openai.OpenAI) -> 
     assert logprobs.token_logprobs[0] == clean.token_logprobs[0]
 
 
+def test_13_it_scores_a_prompt(client: openai.OpenAI) -> None:
+    options = GREEDY | {"max_tokens": 0}
+    made = client.completions.create(prompt=PROMPT, echo=True, logprobs=2, **options).choices[0]
+    assert made.text == PROMPT
+    logprobs = made.logprobs
+    assert logprobs is not None
+    assert logprobs.tokens == ["The", " Eiffel", " Tower", " is", " in", " the", " city", " of"]
+    assert logprobs.token_logprobs is not None
+    assert logprobs.token_logprobs[0] is None
+    assert all(value < 0 for value in logprobs.token_logprobs[1:])
+    extra = {"prompt_logprobs": 0}
+    more: Any = client.completions.create(prompt=PROMPT, extra_body=extra, **GREEDY).choices[0]
+    listed = [next(iter(entries.values())) for entries in more.prompt_logprobs[1:]]
+    assert [each["decoded_token"] for each in listed] == logprobs.tokens[1:]
+    assert [each["logprob"] for each in listed] == logprobs.token_logprobs[1:]
+
+
+def test_13_it_takes_vllms_fields_in_extra_body(client: openai.OpenAI) -> None:
+    greedy = client.completions.create(prompt=PROMPT, **GREEDY).choices[0]
+    hot: Any = GREEDY | {"temperature": 1.5, "seed": 1}
+    extra = {"top_k": 1, "min_p": 0.1, "ignore_eos": True, "min_tokens": 4}
+    made = client.completions.create(prompt=PROMPT, extra_body=extra, **hot).choices[0]
+    assert made.text == greedy.text
+    stop = greedy.text[:2]
+    kept: Any = client.completions.create(
+        prompt=PROMPT, stop=[stop], extra_body={"include_stop_str_in_output": True}, **GREEDY
+    ).choices[0]
+    assert (kept.text, kept.finish_reason, kept.stop_reason) == (stop, "stop", stop)
+
+
+def test_13_it_continues_a_message(client: openai.OpenAI) -> None:
+    begun: Any = [*HELLO, {"role": "assistant", "content": "The Eiffel"}]
+    extra = {"continue_final_message": True, "add_generation_prompt": False}
+    made = client.chat.completions.create(messages=begun, extra_body=extra, **GREEDY)
+    plain = client.completions.create(
+        prompt="user: Hello\nassistant: The Eiffel", **GREEDY
+    ).choices[0]
+    assert made.choices[0].message.content == plain.text
+    again: Any = client.chat.completions.create(
+        messages=begun, extra_body=extra | {"prompt_logprobs": 0}, **GREEDY
+    )
+    assert len(again.prompt_logprobs) == made.usage.prompt_tokens
+
+
 def test_errors_are_its_own(client: openai.OpenAI) -> None:
     with pytest.raises(openai.NotFoundError, match="'gpt-9' does not exist here"):
         client.completions.create(model="gpt-9", prompt=PROMPT)

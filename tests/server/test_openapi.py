@@ -36,6 +36,7 @@ OPERATIONS = {
     "get_model": "get /v1/models/{model_id}",
     "register_vectors": "post /v1/steering/modules/register",
     "unregister_vectors": "post /v1/steering/modules/unregister",
+    "list_modules": "get /v1/steering/modules",
     "list_vectors": "get /v1/steering/modules/list",
     "health": "get /health",
     "ready": "get /ready",

@@ -119,7 +119,7 @@ async def test_an_answer_that_breaks_in_the_middle_is_not_mended(app: FastAPI, l
     assert [line["level"] for line in lines()] == ["error", "info"]
 
 
-async def test_whoever_waits_when_the_server_stops_is_told(app: FastAPI, lines: Any) -> None:
+async def test_a_client_that_waits_when_the_server_stops_is_told(app: FastAPI, lines: Any) -> None:
     sent: list[Any] = []
 
     async def inner(scope: Any, receive: Any, send: Any) -> None:

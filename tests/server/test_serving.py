@@ -69,7 +69,7 @@ def test_a_stream_that_is_stopped_ends_with_a_word(
         assert under_way.wait(10)
     following.join(10)
     events = [json.loads(line.removeprefix("data: ")) for line in lines if line]
-    assert events[-1]["type"] == "error"
+    assert (events[-1]["type"], events[-1]["state"]) == ("error", "interrupted")
     assert "shutting down" in events[-1]["error"]
     store = SweepStore(tmp_path)
     assert [entry.state for entry in store.page(before=None, limit=9).sweeps] == ["interrupted"]
@@ -124,15 +124,29 @@ def test_the_url_is_one_that_works_here(host: str, url: str) -> None:
 
 
 def test_a_signal_asks_the_server_to_stop_and_is_remembered(tmp_path: Path) -> None:
-    before = signal.getsignal(signal.SIGTERM)
+    caught = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in caught}
     with parts_over(Scripted(), tmp_path) as parts:
         server = Server(parts)
-        with server.capture_signals():
-            signal.raise_signal(signal.SIGTERM)
-            assert server.should_exit
-            [last] = [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
-        assert last.finished.is_set(), "it would end this process, too"
-        assert server.stopped_by == signal.SIGTERM
+        try:
+            with server.hearing_signals():
+                signal.raise_signal(signal.SIGTERM)
+                assert server.should_exit
+                running = threading.enumerate()
+                [last] = [each for each in running if isinstance(each, threading.Timer)]
+            assert last.finished.is_set(), "it would end this process, too"
+            assert server.stopped_by == signal.SIGTERM
+            for number in caught:
+                assert signal.getsignal(number) == server.handle_exit, "until the process ends"
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def test_a_server_that_ends_without_a_signal_gives_them_back(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with parts_over(Scripted(), tmp_path) as parts, Server(parts).hearing_signals():
+        assert signal.getsignal(signal.SIGTERM) != before
     assert signal.getsignal(signal.SIGTERM) is before
 
 

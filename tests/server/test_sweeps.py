@@ -17,6 +17,7 @@ from sonde.errors import (
     UnknownSweep,
 )
 from sonde.schema import Summary
+from sonde.server.asks import Classic
 from sonde.server.sweeps import RunningSweep, Sweeps
 from tests.engine.questions import request, summary_of
 from tests.scripted import Scripted
@@ -64,7 +65,7 @@ def without_times(summary: dict[str, object]) -> dict[str, object]:
 async def test_the_events_are_numbered_and_end_with_what_a_sweep_in_process_gives(
     backend: Scripted, sweeps: Sweeps
 ) -> None:
-    running = await sweeps.start(request(), {})
+    running = await sweeps.start(Classic(request(), {}))
     events = await heard(running)
     assert [number for number, _ in events] == list(range(1, len(events) + 1))
     (_, start), *cells, (_, last) = events
@@ -76,11 +77,11 @@ async def test_the_events_are_numbered_and_end_with_what_a_sweep_in_process_give
     assert backend.runs == {}
 
 
-async def test_whoever_joins_late_or_comes_back_misses_nothing_and_hears_nothing_twice(
+async def test_a_subscriber_that_joins_late_or_comes_back_misses_nothing_and_hears_nothing_twice(
     backend: Scripted, sweeps: Sweeps
 ) -> None:
     held = Held(backend)
-    running = await sweeps.start(request(), {})
+    running = await sweeps.start(Classic(request(), {}))
     await asyncio.to_thread(held.there.wait, 20)
     first = asyncio.create_task(heard(running))
     reached = (await anext(running.follow()))[-1][0]
@@ -93,7 +94,7 @@ async def test_whoever_joins_late_or_comes_back_misses_nothing_and_hears_nothing
 
 
 async def test_it_is_in_the_history_before_its_summary_is_announced(sweeps: Sweeps) -> None:
-    running = await sweeps.start(request(), {})
+    running = await sweeps.start(Classic(request(), {}))
     await running.finished()
     record = sweeps.record(running.id)
     assert (record.state, record.done, record.cells) == ("finished", record.cells, running.cells)
@@ -109,7 +110,7 @@ async def test_while_it_runs_the_history_says_how_far_it_is(
     backend: Scripted, sweeps: Sweeps
 ) -> None:
     held = Held(backend)
-    running = await sweeps.start(request(), {})
+    running = await sweeps.start(Classic(request(), {}))
     await asyncio.to_thread(held.there.wait, 20)
     await running.began()
     (entry,) = sweeps.history(before=None, limit=5).sweeps
@@ -123,7 +124,7 @@ async def test_what_is_wrong_with_the_request_alone_leaves_no_trace(
     backend: Scripted, sweeps: Sweeps
 ) -> None:
     with pytest.raises(UnknownHook):
-        await sweeps.start(request(hook="attn"), {})
+        await sweeps.start(Classic(request(hook="attn"), {}))
     assert sweeps.history(before=None, limit=5).sweeps == []
     assert backend.log == []
 
@@ -132,7 +133,7 @@ async def test_what_goes_wrong_before_the_first_event_is_raised_and_written_down
     backend: Scripted, sweeps: Sweeps
 ) -> None:
     backend.failing["baselines 2"] = BadRequest("broken")
-    running = await sweeps.start(request(), {})
+    running = await sweeps.start(Classic(request(), {}))
     with pytest.raises(BaselineFailed, match="broken"):
         await running.began()
     record = sweeps.record(running.id)
@@ -147,7 +148,7 @@ async def test_what_goes_wrong_later_is_the_last_event_and_there_is_no_summary(
             raise ZeroDivisionError("secret")
 
     backend.before_chunk = fail
-    running = await sweeps.start(request(), {})
+    running = await sweeps.start(Classic(request(), {}))
     await running.began()
     events = [event for _, event in await heard(running)]
     assert events[-1]["type"] == "error"
@@ -161,11 +162,11 @@ async def test_what_goes_wrong_later_is_the_last_event_and_there_is_no_summary(
 
 
 @pytest.mark.parametrize("guest", [False, True])
-async def test_whoever_sent_it_leaves_and_it_stops_unless_a_guest_follows(
+async def test_its_sender_leaves_and_it_stops_unless_a_guest_follows(
     backend: Scripted, sweeps: Sweeps, guest: bool
 ) -> None:
     held = Held(backend)
-    running = await sweeps.start(request(), {})
+    running = await sweeps.start(Classic(request(), {}))
     await asyncio.to_thread(held.there.wait, 20)
     following = running.follow(guest=guest)
     await anext(following)
@@ -186,7 +187,7 @@ async def test_whoever_sent_it_leaves_and_it_stops_unless_a_guest_follows(
 
 async def test_a_sweep_can_be_cancelled_by_its_id(backend: Scripted, sweeps: Sweeps) -> None:
     held = Held(backend)
-    running = await sweeps.start(request(), {})
+    running = await sweeps.start(Classic(request(), {}))
     await asyncio.to_thread(held.there.wait, 20)
     assert sweeps.cancel(running.id) is running
     held.go.set()
@@ -200,7 +201,7 @@ async def test_a_sweep_can_be_cancelled_by_its_id(backend: Scripted, sweeps: Swe
 
 async def test_an_unknown_sweep_is_an_error(sweeps: Sweeps) -> None:
     with pytest.raises(UnknownSweep):
-        sweeps.n_events("nobody")
+        sweeps.last_number("nobody")
     with pytest.raises(UnknownSweep):
         sweeps.record("nobody")
 
@@ -209,7 +210,7 @@ async def test_a_history_that_cannot_be_written_costs_no_one_their_result(
     backend: Scripted, sweeps: Sweeps, caplog: pytest.LogCaptureFixture
 ) -> None:
     held = Held(backend)
-    running = await sweeps.start(request(), {})
+    running = await sweeps.start(Classic(request(), {}))
     await asyncio.to_thread(held.there.wait, 20)
     sweeps.close()
     held.go.set()
@@ -218,7 +219,7 @@ async def test_a_history_that_cannot_be_written_costs_no_one_their_result(
 
 
 async def test_an_estimate_runs_no_sweep(backend: Scripted, sweeps: Sweeps) -> None:
-    cost = await sweeps.estimate(request(), {})
+    cost = await sweeps.estimate(Classic(request(), {}))
     assert cost.cells > 0
     assert "score" not in backend.log
     assert sweeps.history(before=None, limit=5).sweeps == []
@@ -229,7 +230,7 @@ async def test_a_flood_is_refused_before_it_costs_anything(
 ) -> None:
     sweeps._engine._most_waiting = 0
     with pytest.raises(ServerBusy):
-        await sweeps.start(request(), {})
+        await sweeps.start(Classic(request(), {}))
     assert sweeps.history(before=None, limit=5).sweeps == []
 
 
@@ -237,7 +238,7 @@ async def test_a_sweep_that_a_stopping_server_cuts_short_is_interrupted(
     backend: Scripted, sweeps: Sweeps
 ) -> None:
     held = Held(backend)
-    running = await sweeps.start(request(), {})
+    running = await sweeps.start(Classic(request(), {}))
     await asyncio.to_thread(held.there.wait, 20)
     stopping = asyncio.create_task(asyncio.to_thread(sweeps._engine.stop, 0))
     await asyncio.sleep(0.05)

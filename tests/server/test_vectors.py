@@ -1,4 +1,4 @@
-"""Named vectors: taken whole or not at all, and never changed under whoever uses them."""
+"""Named vectors: taken whole or not at all, and never changed while in use."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

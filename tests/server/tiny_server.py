@@ -37,9 +37,12 @@ class Served:
     parts: Parts
 
 
-def chatting_backend(*, template: str | None = TEMPLATE, **options: Any) -> TorchBackend:
-    """A tiny random model with a chat template."""
+def chatting_backend(
+    *, template: str | None = TEMPLATE, longest: int | None = None, **options: Any
+) -> TorchBackend:
+    """A tiny random model with a chat template; with `longest`, one that takes longer prompts."""
     model, tokenizer = tiny_llama(layers=LAYERS, width=WIDTH), tiny_tokenizer()
+    model.config.max_position_embeddings = longest or model.config.max_position_embeddings
     tokenizer.chat_template = template
     loaded = Loaded("tiny", model, tokenizer, fingerprint(model), "float32", "cpu")
     return TorchBackend(loaded, **options)

@@ -1,4 +1,4 @@
-"""A run that whoever captured it is done with goes with its last lease."""
+"""A run that its owner is done with goes with its last lease."""
 
 import pytest
 

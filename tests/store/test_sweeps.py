@@ -8,7 +8,8 @@ import pytest
 
 from sonde.errors import BadRequest, DataDirectoryInUse, UnknownSweep
 from sonde.schema import Summary, SweepState
-from sonde.store.sweeps import FILE_NAME, SweepStore
+from sonde.store.sweep_file import FILE_NAME
+from sonde.store.sweeps import SweepStore
 from tests.results.summaries import summary, three_hooks
 from tests.store.swept import ENDED, EVENTS, entry, finish, ids
 
@@ -51,6 +52,7 @@ def test_a_sweep_may_end_without_events_or_axes(store: SweepStore) -> None:
 
 def test_the_summary_of_a_stream_is_kept_without_its_tag(store: SweepStore) -> None:
     wide = three_hooks().summary
+    assert wide is not None
     store.begin(entry("a"))
     finish(store, "a", summary=Summary(**dict(wide)))
     assert store.record("a").summary == wide
@@ -234,3 +236,19 @@ def test_several_threads_share_it(store: SweepStore) -> None:
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(work, range(8)))
     assert len(store.page(limit=100).sweeps) == 80
+
+
+def test_07_a_store_that_is_closed_says_at_once_what_was_unfinished(tmp_path: Path) -> None:
+    """The file itself: it may be long before another server opens it."""
+    store = SweepStore(tmp_path)
+    for sweep in ("waiting", "running", "finished"):
+        store.begin(entry(sweep))
+    store.running("running", 6)
+    finish(store, "finished")
+    store.close()
+    with sqlite3.connect(tmp_path / FILE_NAME) as file:
+        states = dict(file.execute("SELECT id, state FROM sweeps").fetchall())
+    file.close()
+    assert states == {
+        "waiting": "interrupted", "running": "interrupted", "finished": "finished",
+    }  # fmt: skip

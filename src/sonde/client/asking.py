@@ -13,6 +13,8 @@ from sonde.client.cells import CellSweep
 from sonde.client.grading import checked_metric
 from sonde.client.result import CleanRun
 from sonde.schema import PatchSweepRequest, Positions
+from sonde.schema.attention import AttentionRequest
+from sonde.schema.table import SweepRequest
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,6 @@ def cell_by_cell(
     )
 
 
-def body_of(request: PatchSweepRequest) -> dict[str, Any]:
+def body_of(request: PatchSweepRequest | SweepRequest | AttentionRequest) -> dict[str, Any]:
     """A request as it is sent: the fields that were set, and no others."""
     return request.model_dump(mode="json", exclude_unset=True)

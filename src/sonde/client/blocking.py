@@ -1,7 +1,7 @@
 """Waiting for a coroutine from ordinary code, also where an event loop is already running.
 
 Each call has an event loop of its own, on a thread of its own: a notebook's loop is busy with the
-very cell that waits. Whoever interrupts the wait cancels the work, which hangs up on the server.
+very cell that waits. Interrupting the wait cancels the work, which hangs up on the server.
 """
 
 import asyncio

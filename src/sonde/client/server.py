@@ -13,13 +13,14 @@ from typing import Any
 import httpx
 
 from sonde.client.asking import body_of
-from sonde.client.http import Address, Connection, read, segment
+from sonde.client.http import Address, Connection, Refused, read, segment
 from sonde.client.stream import Message
 from sonde.client.sweeping import follow, run_sweep
-from sonde.results import Provenance, Sweep
+from sonde.results import Attention, Provenance, Sweep, result_of
 from sonde.schema import (
     Capabilities,
     Estimate,
+    ModelList,
     PatchSweepRequest,
     SourceRunList,
     SweepCancelled,
@@ -28,9 +29,13 @@ from sonde.schema import (
     SweepHistory,
     SweepRecord,
     SweepSummary,
+    Tokens,
 )
+from sonde.schema.attention import AttentionRequest, AttentionTable
+from sonde.schema.table import SweepRequest, SweepTable, TableEvent
 
-OnEvent = Callable[[SweepEvent], None]
+Request = PatchSweepRequest | SweepRequest
+OnEvent = Callable[[SweepEvent | TableEvent], None]
 
 
 class Server:
@@ -43,34 +48,61 @@ class Server:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {self._address.base_url}>"
 
-    async def capabilities(self) -> Capabilities:
-        """The model, its hooks, the server's limits, and how busy it is."""
-        return read(Capabilities, await self._ask("GET", "/capabilities"))
+    async def capabilities(self, model: str | None = None) -> Capabilities:
+        """The model, its hooks, the server's limits, and how busy it is.
 
-    async def run(self, request: PatchSweepRequest, *, on_event: OnEvent | None = None) -> Sweep:
+        A `model` of the server's is loaded for that, if it was not; without it, the first is meant.
+        """
+        params = {} if model is None else {"model": model}
+        answer = await self._ask("GET", "/capabilities", params=params, seconds=None)
+        return read(Capabilities, answer)
+
+    async def models(self) -> ModelList:
+        """What is loaded there, the first model before others, and what can be."""
+        return read(ModelList, await self._ask("GET", "/models"))
+
+    async def run(self, request: Request, *, on_event: OnEvent | None = None) -> Sweep:
         """Run a request to its end, as `sonde.Model.run` does with a model of its own.
 
-        Cancelling it stops the sweep.
+        A general request goes to `/sweeps`, a classic one to `/patch_sweep`. Cancelling it stops
+        the sweep.
         """
+        classic = isinstance(request, PatchSweepRequest)
 
         def hear(message: Message) -> None:
-            event = message.event()
+            event = message.event() if classic else message.table_event()
             if on_event is not None and event is not None:
                 on_event(event)
 
         async with self.connection() as connection:
-            able = read(Capabilities, await connection.ask("GET", "/capabilities"))
             finished = await run_sweep(
-                connection, body_of(request), None if on_event is None else hear
+                connection,
+                body_of(request),
+                None if on_event is None else hear,
+                path=_route(request),
             )
+            able = await about(connection, request.model)
         return whole(finished.summary, request, able)
 
-    async def estimate(self, request: PatchSweepRequest) -> Estimate:
+    async def estimate(self, request: Request) -> Estimate:
         """What a request would cost."""
-        answer = await self._ask(
-            "POST", "/patch_sweep/estimate", body=body_of(request), seconds=None
-        )
-        return read(Estimate, answer)
+        path = f"{_route(request)}/estimate"
+        return read(Estimate, await self._ask("POST", path, body=body_of(request), seconds=None))
+
+    async def attend(self, request: AttentionRequest) -> Attention:
+        """What heads attend to in a prompt, as `sonde.Model.attend` does."""
+        async with self.connection() as connection:
+            answer = await connection.ask("POST", "/attention", body=body_of(request), seconds=None)
+            able = await about(connection, request.model)
+        source = Provenance.of(able.model, request, versions=able.versions)
+        return Attention.of(read(AttentionTable, answer), source)
+
+    async def tokens(self, text: str, model: str | None = None) -> list[int]:
+        """A text in the model's tokens, without those that a prompt begins with."""
+        body = {"prompt": text, "add_special_tokens": False}
+        body |= {} if model is None else {"model": model}
+        async with self.connection() as connection:
+            return read(Tokens, await connection.ask_root("/tokenize", body)).tokens
 
     async def start(self, request: PatchSweepRequest) -> SweepEntry:
         """Leave a request with the server, which runs it though nobody waits."""
@@ -120,7 +152,30 @@ class Server:
             return await connection.ask(method, path, **options)
 
 
-def whole(summary: Mapping[str, Any], request: PatchSweepRequest, able: Capabilities) -> Sweep:
+async def about(connection: Connection, model: str | None) -> Capabilities:
+    """What a server says of the model that answers requests for `model`.
+
+    Of its first one, where it has none of that name: classic sweeps may name any.
+    """
+    first = read(Capabilities, await connection.ask("GET", "/capabilities"))
+    if model in (None, "", first.model.name):
+        return first
+    try:
+        named = await connection.ask("GET", "/capabilities", params={"model": model}, seconds=None)
+    except Refused as error:
+        if error.status in (400, 404):
+            return first
+        raise
+    return read(Capabilities, named)
+
+
+def whole(summary: Mapping[str, Any], request: Request, able: Capabilities) -> Sweep:
     """A summary as the result that the Python API has everywhere."""
-    found = SweepSummary.model_validate(dict(summary), extra="ignore")
-    return Sweep(found, Provenance.of(able.model, request, versions=able.versions))
+    source = Provenance.of(able.model, request, versions=able.versions)
+    if isinstance(request, SweepRequest):
+        return result_of(SweepTable.model_validate(dict(summary), extra="ignore"), source)
+    return Sweep.of(SweepSummary.model_validate(dict(summary), extra="ignore"), source)
+
+
+def _route(request: Request) -> str:
+    return "/patch_sweep" if isinstance(request, PatchSweepRequest) else "/sweeps"

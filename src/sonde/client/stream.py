@@ -12,11 +12,14 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from sonde.schema import SweepEvent
+from sonde.schema.table import TableEvent
 
 DONE = "[DONE]"
 KNOWN = frozenset({"start", "cell", "summary", "error"})
+GENERAL = KNOWN | {"pair", "dropped"}
 
 _EVENT: TypeAdapter[SweepEvent] = TypeAdapter(SweepEvent)
+_TABLE_EVENT: TypeAdapter[TableEvent] = TypeAdapter(TableEvent)
 
 
 class SweepFailed(RuntimeError):
@@ -40,6 +43,12 @@ class Message:
         if self.type not in KNOWN:
             return None
         return _EVENT.validate_python(self.body, extra="ignore")
+
+    def table_event(self) -> TableEvent | None:
+        """The same of a general sweep, which tells of whole pairs where it is over many."""
+        if self.type not in GENERAL:
+            return None
+        return _TABLE_EVENT.validate_python(self.body, extra="ignore")
 
 
 async def messages(chunks: AsyncIterator[bytes]) -> AsyncIterator[Message]:

@@ -20,9 +20,9 @@ from sonde.client.asking import Grid, body_of, cell_by_cell, from_run, from_vect
 from sonde.client.blocking import wait_for
 from sonde.client.cells import sweep_cells
 from sonde.client.completions import capture
-from sonde.client.http import Connection, Refused, read, segment
+from sonde.client.http import Connection, Refused, segment
 from sonde.client.result import CleanRun, SweepResult, results_of
-from sonde.client.server import Server, whole
+from sonde.client.server import Server, about, whole
 from sonde.client.stream import Message
 from sonde.client.sweeping import run_sweep
 from sonde.client.tokens import Places, Tokenizer, wire_positions
@@ -173,7 +173,7 @@ class PatchStudy(Server):
         if centre is None:
             raise ValueError("no cell of this result has a number: say where to look with around")
         async with self.connection() as connection:
-            able = await self._capabilities(connection)
+            able = await self._about(connection)
             n_tokens = len(await Tokenizer(connection, self.model).tokens(corrupt_prompt))
         n_layers = None if able is None else able.model.n_layers
         return await self.sweep_layers_positions(
@@ -264,18 +264,18 @@ class PatchStudy(Server):
                 on_cell(message.body)
 
         async with self.connection() as connection:
-            able = await self._capabilities(connection)
             finished = await run_sweep(
                 connection, body_of(request), None if on_cell is None else hear
             )
+            able = await self._about(connection)
         sweep = None if able is None else whole(finished.summary, request, able)
         results = results_of(finished.summary, sweep_id=finished.id, sweep=sweep)
         return results[finished.summary["hook"]] if request.hooks is None else results
 
-    async def _capabilities(self, connection: Connection) -> Capabilities | None:
-        """What the server says of itself; None when it is not Sonde's."""
+    async def _about(self, connection: Connection) -> Capabilities | None:
+        """What the server says of the model; None when it is not Sonde's."""
         try:
-            return read(Capabilities, await connection.ask("GET", "/capabilities"))
+            return await about(connection, self.model)
         except Refused as error:
             if error.status in (404, 405):
                 return None

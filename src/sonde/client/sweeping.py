@@ -32,15 +32,18 @@ class Finished:
 
 
 async def run_sweep(
-    connection: Connection, body: Mapping[str, Any], hear: Callable[[Message], None] | None
+    connection: Connection,
+    body: Mapping[str, Any],
+    hear: Callable[[Message], None] | None,
+    *,
+    path: str = "/patch_sweep",
 ) -> Finished:
     """Have a sweep run. With `hear` it is streamed, and every event is passed on as it comes."""
     if hear is None:
-        path = "/patch_sweep"
         response = await connection.ask("POST", path, body={**body, "stream": False}, seconds=None)
         return Finished(decoded(response), response.headers.get("X-Sweep-Id"))
     body = {**body, "stream": True}
-    async with connection.stream("POST", "/patch_sweep", body=body) as response:
+    async with connection.stream("POST", path, body=body) as response:
         summary = await _summary(response, hear)
     return Finished(summary, response.headers.get("X-Sweep-Id"))
 

@@ -12,8 +12,8 @@ VectorType = Literal["float32", "float16", "bfloat16"]
 def pack_vectors(array: Any, dtype: VectorType = "float32") -> dict[str, Any]:
     """`array`, [rows, width], as the `patch_vectors` of a request.
 
-    An array, nested lists, or a torch tensor of any type. bfloat16 is rounded to the nearest, ties
-    to even.
+    With `layer_indices` beside it, it is also how a hook's named vectors are registered. An array,
+    nested lists, or a torch tensor of any type. bfloat16 is rounded to the nearest, ties to even.
     """
     if dtype not in get_args(VectorType):
         raise ValueError(f"dtype {dtype!r} is none of {', '.join(get_args(VectorType))}")

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 
 from sonde import __version__
 from sonde.runs.analytics.service import Analytics
@@ -21,21 +21,27 @@ from sonde.server.metrics import Metrics
 from sonde.server.network import Gate
 from sonde.server.openapi import describe, operation_id
 from sonde.server.parts import Gateway, Network, Parts
+from sonde.server.past import Readable
+from sonde.server.queries import refuse_unknown_parameters
 from sonde.server.request_log import RequestLog
 from sonde.server.routes import (
     alive,
     analytics,
+    attention,
     chat,
     completions,
     docs,
     features,
     health,
+    history,
     models,
+    moments,
     run_page,
     runs,
     sources,
     stream,
     sweeps,
+    tasks,
     tokens,
     ui,
     vectors,
@@ -43,10 +49,13 @@ from sonde.server.routes import (
 from sonde.server.run_tokens import Split
 
 ROUTES = (
-    sweeps.routes,
+    sweeps.classic_routes,
+    sweeps.general_routes,
+    attention.routes,
     sources.routes,
     completions.routes,
     chat.routes,
+    tasks.routes,
     tokens.routes,
     models.routes,
     vectors.routes,
@@ -55,7 +64,7 @@ ROUTES = (
     ui.routes,
 )
 
-STOP_SECONDS = 5.0
+STOP_SECONDS = 2.0
 """How long work that was begun may take to finish once the server is asked to stop."""
 
 
@@ -74,6 +83,7 @@ class App(FastAPI):
 def create_app(parts: Parts) -> FastAPI:
     """The app. It owns the parts' engine, history and listeners from its start to its end."""
     routers = [routes(parts) for routes in ROUTES]
+    routers += history_routers(parts.sweeps, parts.network)
     if parts.runs is not None:
         routers += run_routers(parts.runs, parts.network, tokens.splitter(parts.backend))
 
@@ -88,8 +98,16 @@ def create_app(parts: Parts) -> FastAPI:
 def create_gateway(gateway: Gateway) -> FastAPI:
     """The app of a server without a model."""
     routers = run_routers(gateway.runs, gateway.network)
+    if gateway.sweeps is not None:
+        routers += history_routers(gateway.sweeps, gateway.network)
     routers += [alive.routes(gateway), docs.routes(gateway), ui.routes(gateway)]
     return _built(routers, gateway.network, gateway.metrics, gateway.runs.close)
+
+
+def history_routers(sweeps: Readable, network: Network) -> list[APIRouter]:
+    """What reads the one history: classic sweeps as their clients know them, and all of them."""
+    beat = network.heartbeat_seconds
+    return [history.routes(sweeps, view, beat) for view in (history.CLASSIC, history.GENERAL)]
 
 
 def run_routers(runs_hub: Hub, network: Network, split: Split | None = None) -> list[APIRouter]:
@@ -100,6 +118,7 @@ def run_routers(runs_hub: Hub, network: Network, split: Split | None = None) -> 
         stream.routes(runs_hub, network.heartbeat_seconds),
         features.routes(runs_hub),
         analytics.routes(runs_hub, asked),
+        moments.routes(runs_hub, asked),
         run_page.routes(runs_hub, asked, split),
     ]
 
@@ -125,10 +144,11 @@ def _built(
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=operation_id,
+        dependencies=[Depends(refuse_unknown_parameters)],
     )
     for router in routers:
         app.include_router(router)
-    add_error_handlers(app)
+    add_error_handlers(app, ui.lost)
     app.add_middleware(Bodies, network=network)
     app.add_middleware(Gate, network=network)
     app.add_middleware(RequestLog, metrics=metrics)
@@ -137,6 +157,7 @@ def _built(
 
 
 def stop(parts: Parts, seconds: float = STOP_SECONDS) -> None:
-    """Let jobs finish or cancel them, then close the history. A second time it does nothing."""
+    """Let jobs finish or end them, then close the history. A second time it does nothing."""
     parts.engine.stop(seconds)
+    parts.lanes.close()
     parts.sweeps.close()

@@ -1,6 +1,7 @@
 """Bodies of requests: whole, in time, of a bearable size, and JSON, before any route sees them.
 
-Size is refused by what the client declares, and by counting where it declares nothing or less. So
+Size is refused by what the client declares, and by counting where it declares nothing or less; who
+has no key where there is one may send little. Compressed bodies are refused by name. So
 is the number of values: a body is cheap to send and dear to parse, and parsing stops every other
 request. Text that is no text (half of a surrogate pair, bytes that are not UTF-8) is refused here,
 because it could neither be written down nor answered. How deeply a body is nested and how long its
@@ -19,7 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sonde.server.errors import bad_body
-from sonde.server.parts import Network
+from sonde.server.parts import KEYED, Network
 from sonde.server.schema_failures import Failure
 
 MOST_VALUES = 200_000
@@ -68,10 +69,11 @@ class Bodies:
         if not incoming.more:
             await self._app(scope, receive, send)
             return
+        most = self._most(scope)
         try:
-            self._check_head(scope["method"], incoming.headers)
+            _check_head(scope["method"], incoming.headers, most)
             async with asyncio.timeout(self._network.body_seconds):
-                body = await self._read(incoming)
+                body = await _read(incoming, most)
         except TimeoutError:
             late = f"the body took longer than {self._network.body_seconds:g} seconds to arrive"
             await refuse(bad_body(408, Failure(late)), scope, incoming, send)
@@ -82,46 +84,70 @@ class Bodies:
             if body is not None:
                 await self._app(scope, _Replay(body, receive), send)
 
-    def _check_head(self, method: str, headers: dict[bytes, bytes]) -> None:
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit():
-            raise _Refused(400, "Content-Length is not a number")
-        self._check_size(int(length[:20]))
-        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        is_json = kind == b"application/json" or kind.endswith(b"+json")
-        if method in WITH_CONTENT and not is_json:
-            said = repr(kind.decode("latin-1")[:60]) if kind else "missing"
-            raise _Refused(400, f"Content-Type is {said}; send application/json")
-
-    def _check_size(self, size: int) -> None:
+    def _most(self, scope: Scope) -> "_Most":
+        """How large a body this caller may send."""
         most = self._network.max_body_bytes
-        if size > most:
-            raise _Refused(413, f"a body of {size:,} bytes or more; at most {most:,} are read")
+        keyless = self._network.keyless_body_bytes
+        if scope.get(KEYED, True) or keyless >= most:
+            return _Most(most, "")
+        return _Most(keyless, " of callers without the key: send Authorization: Bearer KEY")
 
-    async def _read(self, incoming: Incoming) -> bytes | None:
-        """All of it; None when the client left."""
-        pieces: list[bytes] = []
-        text = codecs.getincrementaldecoder("utf-8")()
-        size = values = 0
-        while incoming.more:
-            message = await incoming()
-            if message["type"] == "http.disconnect":
-                return None
-            piece = message.get("body", b"")
-            size += len(piece)
-            values += piece.count(b",")
-            self._check_size(size)
-            if values > MOST_VALUES:
-                raise _Refused(413, f"a body of more than {MOST_VALUES:,} values; send fewer")
-            pieces.append(piece)
-            try:
-                text.decode(piece, final=not incoming.more)
-            except UnicodeDecodeError as error:
-                raise _Refused(400, f"the body is not UTF-8: {error.reason}") from error
-        body = b"".join(pieces)
-        if has_half_a_pair(body):
-            raise _Refused(400, "the body has half of a surrogate pair, which stands for nothing")
-        return body
+
+@dataclass(frozen=True)
+class _Most:
+    """The largest body, and whose that is."""
+
+    size: int
+    whose: str
+
+    def check(self, size: int) -> None:
+        """Refuse what is larger."""
+        if size > self.size:
+            raise _Refused(
+                413, f"a body of {size:,} bytes or more; at most {self.size:,} are read{self.whose}"
+            )
+
+
+def _check_head(method: str, headers: dict[bytes, bytes], most: _Most) -> None:
+    length = headers.get(b"content-length", b"0")
+    if not length.isdigit():
+        raise _Refused(400, "Content-Length is not a number")
+    most.check(int(length[:20]))
+    encoding = headers.get(b"content-encoding", b"identity").strip().lower()
+    if encoding not in (b"", b"identity"):
+        said = repr(encoding.decode("latin-1")[:60])
+        raise _Refused(415, f"Content-Encoding is {said}; send the body as it is, without one")
+    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    is_json = kind == b"application/json" or kind.endswith(b"+json")
+    if method in WITH_CONTENT and not is_json:
+        said = repr(kind.decode("latin-1")[:60]) if kind else "missing"
+        raise _Refused(400, f"Content-Type is {said}; send application/json")
+
+
+async def _read(incoming: Incoming, most: _Most) -> bytes | None:
+    """All of it; None when the client left."""
+    pieces: list[bytes] = []
+    text = codecs.getincrementaldecoder("utf-8")()
+    size = values = 0
+    while incoming.more:
+        message = await incoming()
+        if message["type"] == "http.disconnect":
+            return None
+        piece = message.get("body", b"")
+        size += len(piece)
+        values += piece.count(b",")
+        most.check(size)
+        if values > MOST_VALUES:
+            raise _Refused(413, f"a body of more than {MOST_VALUES:,} values; send fewer")
+        pieces.append(piece)
+        try:
+            text.decode(piece, final=not incoming.more)
+        except UnicodeDecodeError as error:
+            raise _Refused(400, f"the body is not UTF-8: {error.reason}") from error
+    body = b"".join(pieces)
+    if has_half_a_pair(body):
+        raise _Refused(400, "the body has half of a surrogate pair, which stands for nothing")
+    return body
 
 
 class _Refused(Exception):

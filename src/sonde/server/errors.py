@@ -1,15 +1,15 @@
 """Errors as answers: one table from an error's class to a status, and the two shapes of a body.
 
-Sweep and source routes answer `{"error": "what was wrong"}`. All other routes, and any route whose
-body cannot be read or fails its schema, answer as OpenAI's API does: `{"error": {"message", "type",
-"param", "code"}}`. Clients of both exist, so neither can be given up.
+Classic sweep and source routes answer `{"error": "what was wrong"}`. All other routes, and any
+route whose body cannot be read or fails its schema, answer as OpenAI's API does: `{"error":
+{"message", "type", "param", "code"}}`. Clients of both exist, so neither can be given up.
 
 Routes raise; nothing here is called by them but `OpenAIError`, where the field to blame is known.
 What is no `SondeError` is a bug: see `request_log`.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -17,6 +17,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from sonde.errors import (
     BaselineFailed,
@@ -41,13 +42,16 @@ from sonde.errors import (
     UnknownSourceRun,
     UnknownSweep,
     VectorsExist,
+    WeightsChanged,
 )
 from sonde.server.schema_failures import Failure, schema_failure, unreadable
 
-SWEEPS, SOURCES = "/v1/patch_sweep", "/v1/patch_source"
+CLASSIC, SOURCES = "/v1/patch_sweep", "/v1/patch_source"
 """Routes whose errors are a plain string."""
 
 STOPPING_SECONDS = 5
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 @dataclass(frozen=True)
@@ -79,13 +83,14 @@ ANSWERS: dict[type[SondeError], Answer] = {
     UnknownGeneration: Answer(404, param="id"),
     VectorsExist: Answer(409),
     SweepNotFinished: Answer(409),
+    WeightsChanged: Answer(409),
     EngineError: Answer(500),
     BaselineFailed: Answer(500),
     CaptureFailed: Answer(500),
     HookNeverFired: Answer(500, at_openai=502),
     ControlFailed: Answer(500, at_openai=502),
     EngineLost: Answer(503),
-    JobCancelled: Answer(409),  # whoever still hears it did not leave: somebody else stopped it
+    JobCancelled: Answer(409),  # a listener that hears it did not leave: another client stopped it
     ServerStopping: Answer(503),
     ServerBusy: Answer(429),
     DataDirectoryError: Answer(500),
@@ -136,7 +141,7 @@ def answer_to(error: SondeError) -> Answer:
 
 def is_plain(path: str) -> bool:
     """Whether a route's errors are a plain string."""
-    return any(path == prefix or path.startswith(f"{prefix}/") for prefix in (SWEEPS, SOURCES))
+    return any(path == prefix or path.startswith(f"{prefix}/") for prefix in (CLASSIC, SOURCES))
 
 
 def openai_error(
@@ -180,8 +185,14 @@ def openai_event(error: SondeError) -> dict[str, object]:
     return openai_error(row.at_openai or row.status, str(error), param=row.param)
 
 
-def add_error_handlers(app: FastAPI) -> None:
-    """Turn what routes raise into answers."""
+API = ("/v1", "/api", "/assets", "/docs", "/openapi.json")
+"""What programs ask for: a browser gets the same answer there."""
+
+
+def add_error_handlers(
+    app: FastAPI, page: Callable[[Mapping[str, str]], Response | None] = lambda _: None
+) -> None:
+    """Turn what routes raise into answers. `page` is for browsers that are lost."""
 
     async def raised(request: Request, error: Exception) -> Response:
         assert isinstance(error, SondeError)
@@ -200,22 +211,38 @@ def add_error_handlers(app: FastAPI) -> None:
                 error.status_code, error.message, param=error.param, type=error.type
             )
             return _json(error.status_code, body, error.headers)
-        message = _explained(request, error)
-        return refusal(request.url.path, error.status_code, message, headers=error.headers)
+        api = request.url.path.startswith(API)
+        if error.status_code == 404 and not api and (found := page(request.headers)) is not None:
+            return found
+        headers = dict(error.headers or {})
+        if error.status_code == 405:
+            headers["Allow"] = ", ".join(allowed_methods(request))
+        message = _explained(request, error, headers)
+        return refusal(request.url.path, error.status_code, message, headers=headers)
 
     app.add_exception_handler(SondeError, raised)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
 
 
-def _explained(request: Request, error: HTTPException) -> str:
+def allowed_methods(request: Request) -> list[str]:
+    """Every method that its path takes; the framework names those of one route of several."""
+    routes = request.app.router.routes
+
+    def takes(method: str) -> bool:
+        scope = {**request.scope, "method": method}
+        return any(route.matches(scope)[0] is Match.FULL for route in routes)
+
+    return [method for method in METHODS if takes(method)]
+
+
+def _explained(request: Request, error: HTTPException, headers: Mapping[str, str]) -> str:
     """What the framework says in two words, in a sentence that leads somewhere."""
     path, method = request.url.path[:200], request.method
     if error.status_code == 404 and error.detail == "Not Found":
         return f"there is nothing at {path!r}; GET /openapi.json lists the routes"
     if error.status_code == 405:
-        allowed = (error.headers or {}).get("Allow", "other methods")
-        return f"{method} is not possible at {path!r}; it takes {allowed}"
+        return f"{method} is not possible at {path!r}; it takes {headers['Allow']}"
     return str(error.detail)
 
 

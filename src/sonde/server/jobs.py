@@ -15,25 +15,32 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
+from sonde.backends import giving_up
 from sonde.errors import EngineError, EngineLost, JobCancelled, ServerBusy, ServerStopping
 
 T = TypeVar("T")
-Made = TypeVar("Made", contravariant=True)
+Item = TypeVar("Item", contravariant=True)
 
 TURN_SECONDS = 0.02
 """A turn ends with the first item after this: a chunk of cells, or a token."""
 
+CHUNK_SECONDS = 0.5
+"""How long a job that was cancelled may take to come out of its chunk, at the next layer."""
+
 Kind = Literal["sweep", "call"]
+
+PAUSE: Final[Any] = object()
+"""An item that nobody hears: the job can do nothing before others have had their turns."""
 
 log = logging.getLogger(__name__)
 
 
-class Listener(Protocol[Made]):
+class Listener(Protocol[Item]):
     """Hears what a job makes, on the engine's thread: be quick."""
 
-    def item(self, made: Made) -> None:
+    def item(self, made: Item) -> None:
         """The next thing it made: at once, because what comes after it may take long."""
         ...
 
@@ -60,6 +67,8 @@ class Job:
         self._iterator: Iterator[Any] | None = None
         self._stopped: EngineError | None = None
         self._lose = lose
+        self._telling = threading.Lock()
+        self._over = False
 
     @property
     def cancelled(self) -> bool:
@@ -67,7 +76,10 @@ class Job:
         return self._stopped is not None
 
     def cancel(self, why: EngineError | None = None) -> None:
-        """Stop before the next item; without effect when it has ended. It ends with `why`."""
+        """Stop before the next item, or the next layer of one that takes long.
+
+        Without effect when it has ended. It ends with `why`.
+        """
         self._stopped = self._stopped or why or JobCancelled()
 
     def turn(self, seconds: float) -> bool:
@@ -81,15 +93,24 @@ class Job:
             while more and time.monotonic() < until:
                 if self._stopped is not None:
                     raise self._stopped
-                item = next(self._iterator, _END)  # type: ignore[arg-type]
+                with giving_up.asking(self._ask):
+                    item = next(self._iterator, _END)  # type: ignore[arg-type]
+                if item is PAUSE:
+                    return True
                 more = item is not _END
                 if more:
-                    self._listener.item(item)
+                    self._tell(item)
+        except giving_up.Unwanted:
+            error, more = self._stopped, False
         except BaseException as raised:  # noqa: BLE001 - it belongs to this job, not to the thread
             error, more = raised, False
         if not more:
             self.end(error)
         return more
+
+    def _ask(self) -> None:
+        if self._stopped is not None:
+            raise giving_up.Unwanted
 
     def end(self, error: BaseException | None) -> None:
         """Close the iterator, which undoes what it holds, and say so."""
@@ -101,7 +122,27 @@ class Job:
                 close()
             except Exception as raised:
                 log.error("closing a job failed", exc_info=raised)
-        self._listener.ended(error)
+        self._say_end(error)
+
+    def interrupt(self, why: EngineError) -> None:
+        """Say now, from whichever thread, that it has ended; what it still makes nobody hears.
+
+        For an engine's thread that cannot be waited for: a chunk cannot be stopped half way.
+        """
+        self.cancel(why)
+        self._say_end(why)
+
+    def _tell(self, made: Any) -> None:
+        with self._telling:
+            if not self._over:
+                self._listener.item(made)
+
+    def _say_end(self, error: BaseException | None) -> None:
+        """To the listener, once, by the first of the two threads."""
+        with self._telling:
+            if not self._over:
+                self._over = True
+                self._listener.ended(error)
 
 
 _END = object()
@@ -205,14 +246,40 @@ class Engine:
         with self._changed:
             return {kind: (lane.active, len(lane.waiting)) for kind, lane in self._lanes.items()}
 
-    def stop(self, seconds: float = 10.0) -> None:
-        """Take no more jobs, give those there are so long to finish, then cancel them."""
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do."""
+        return not any(active or waiting for active, waiting in self.counts().values())
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it takes no more jobs."""
+        return self._stopping
+
+    @property
+    def alive(self) -> bool:
+        """Whether its thread still runs."""
+        return self._thread.is_alive()
+
+    def stop(self, seconds: float = 2.0, chunk_seconds: float = CHUNK_SECONDS) -> None:
+        """Take no more jobs, give those there are so long to finish, then cancel them.
+
+        One that is in the middle of a chunk has `chunk_seconds` to come out of it; then its
+        listener hears that it ended, and the thread ends when the chunk does.
+        """
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
         self._thread.join(seconds)
         self._cancel_all(ServerStopping())
-        self._thread.join()
+        self._thread.join(chunk_seconds)
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """End every job there is now, as far as its listener can tell."""
+        self._stopping = True
+        for job in self._left():
+            job.interrupt(ServerStopping())
 
     def lose(self, error: EngineLost) -> None:
         """Remember that nothing more can be computed, and end everything with that."""
@@ -220,11 +287,14 @@ class Engine:
         self._cancel_all(self.lost)
 
     def _cancel_all(self, why: EngineError) -> None:
-        with self._changed:
-            left = [job for _, job in self._turns]
-            left += [job for lane in self._lanes.values() for job in lane.waiting]
-        for job in left:
+        for job in self._left():
             job.cancel(why)
+
+    def _left(self) -> list[Job]:
+        """Jobs that have not ended."""
+        with self._changed:
+            waiting = [job for lane in self._lanes.values() for job in lane.waiting]
+            return [job for _, job in self._turns] + waiting
 
     def _run(self) -> None:
         while (turn := self._next()) is not None:

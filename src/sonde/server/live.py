@@ -2,10 +2,10 @@
 
 There is one task per listener and no queue. It takes what is there, writes it in one go, gives the
 others a turn, and waits for news. One that has more to take than fits into a write takes turns with
-others like it, so that whoever is at the head waits for one of them and not for all. While a client
-does not read, its task waits in `send`: what is held for it is one write, of at most `WRITE_BYTES`
-and a block. When it reads again, it goes on from its place in the files. Nothing here knows what is
-in the lines.
+others like it, so that a subscriber at the head waits for one of them and not for all. While a
+client does not read, its task waits in `send`: what is held for it is one write, of at most
+`WRITE_BYTES` and a block. When it reads again, it goes on from its place in the files. Nothing here
+knows what is in the lines.
 """
 
 import asyncio

@@ -67,10 +67,11 @@ class _Now(Collector):
         self._parts = parts
 
     def collect(self) -> Iterable[Metric]:
-        """Sweeps, queues and stored runs."""
+        """Sweeps, queues, stored runs and models."""
         yield from self._sweeps()
         yield from self._jobs()
         yield from self._source_runs()
+        yield from self._models()
 
     def _sweeps(self) -> Iterator[Metric]:
         sweeps = self._parts.sweeps
@@ -90,9 +91,20 @@ class _Now(Collector):
         yield waiting
 
     def _source_runs(self) -> Iterator[Metric]:
-        runs = self._parts.backend.manifests().values()
+        backends = [served.backend for served in self._parts.models.all_loaded()]
+        runs = [run for backend in backends for run in backend.manifests().values()]
         used = sum(run.bytes for run in runs)
-        budget = self._parts.backend.source_budget()
+        budget = sum(backend.source_budget() for backend in backends)
         yield GaugeMetricFamily("sonde_source_runs", "Source runs stored.", value=len(runs))
         yield GaugeMetricFamily("sonde_source_run_bytes", "Bytes they take.", value=used)
         yield GaugeMetricFamily("sonde_source_run_budget_bytes", "Bytes they may.", value=budget)
+
+    def _models(self) -> Iterator[Metric]:
+        models = self._parts.models
+        loaded, held = len(models.all_loaded()), models.held_bytes()
+        yield GaugeMetricFamily("sonde_models_loaded", "Models loaded.", value=loaded)
+        if held is not None:
+            yield GaugeMetricFamily("sonde_model_bytes", "Bytes of their weights.", value=held)
+        if models.budget_bytes is not None:
+            budget = models.budget_bytes
+            yield GaugeMetricFamily("sonde_model_budget_bytes", "Bytes they may.", value=budget)

@@ -3,8 +3,9 @@
 A browser sends whatever page it shows to any address, this machine's own included. Two checks keep
 foreign pages out, on every method and every route: the `Host` header must be a name of this server
 (a page that had its own name resolve to 127.0.0.1 is found out by that), and the `Origin` header,
-where there is one, must be such a name too. Pages that pass may read the answers: `origin` is named
-in `Access-Control-Allow-Origin`, never `*`.
+where there is one, must be this server itself, by scheme, name and port: another port of this
+machine is another program. Pages that pass may read the answers: `origin` is named in
+`Access-Control-Allow-Origin`, never `*`.
 
 Addresses pass as names once the server listens beyond loopback: rebinding needs a name.
 """
@@ -13,25 +14,39 @@ import hmac
 import ipaddress
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sonde.server.bodies import Incoming, refuse
 from sonde.server.errors import refusal
-from sonde.server.parts import Network
+from sonde.server.parts import KEYED, Network
 
 GUARDED = ("/v1", "/v2", "/inference", "/api", "/metrics")
 """Beginnings of the paths that need the key, when there is one. `/tokenize` and `/detokenize` must
 stay open: clients of the contract send no key there."""
 
-SINGLE = (b"host", b"origin", b"authorization", b"content-type", b"content-length")
+SINGLE = (
+    b"host",
+    b"origin",
+    b"authorization",
+    b"content-type",
+    b"content-length",
+    b"content-encoding",
+)
 """Headers that decide something here, so that two of them would be two decisions."""
+
+UNSPECIFIED = frozenset({"0.0.0.0", "::"})
+"""Addresses to listen on that are no name of anything."""
 
 EXPOSED_HEADERS = "X-Request-Id, X-Sweep-Id, Retry-After, Location"
 METHODS = "GET, HEAD, POST, DELETE, OPTIONS"
 
-_AUTHORITY = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::[0-9]{1,5})?")
+PORTS = {"http": 80, "https": 443}
+"""What an origin means that names no port."""
+
+_AUTHORITY = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::([0-9]{1,5}))?")
 
 
 @dataclass(frozen=True)
@@ -79,28 +94,64 @@ def check_host(host: str | None, network: Network) -> Refused | None:
     )
 
 
-def check_origin(origin: str | None, network: Network) -> Refused | None:
+class Origin(NamedTuple):
+    """Where a page is from, as browsers compare it."""
+
+    scheme: str
+    name: str
+    port: int
+
+
+def origin_of(text: str) -> Origin | None:
+    """The origin in `scheme://name:port`; None for what is none, or none that can be let in."""
+    scheme, _, authority = text.partition("://")
+    found = _AUTHORITY.fullmatch(authority.lower())
+    if scheme not in PORTS or found is None:
+        return None
+    port = PORTS[scheme] if found[2] is None else int(found[2])
+    return Origin(scheme, found[1].strip("[]").removesuffix("."), port)
+
+
+def answers_to(host: str | None, network: Network) -> set[Origin | None]:
+    """The origins of this server's own pages.
+
+    What the request itself was addressed to, and the names that lead to the port it listens on. It
+    speaks no TLS: behind a proxy that does, its pages are of another origin, to be allowed by name.
+    """
+    names = {network.host.lower(), *(name.lower() for name in network.allowed_hosts)}
+    if is_loopback(network.host) or network.host in UNSPECIFIED:
+        names |= {"localhost", "127.0.0.1"}
+    own = {Origin("http", name.strip("[]"), network.port) for name in names - UNSPECIFIED}
+    allowed = {origin_of(origin) for origin in network.allowed_origins}
+    return {origin_of(f"http://{host}"), *own, *allowed} - {None}
+
+
+def check_origin(origin: str | None, host: str | None, network: Network) -> Refused | None:
     """Whether the page behind a request, if there is one, is this server's own or allowed."""
-    if origin is None:
+    if origin is None or origin_of(origin) in answers_to(host, network):
         return None
-    scheme, _, authority = origin.partition("://")
-    name = name_of(authority) if scheme in ("http", "https") else None
-    if name is not None and is_ours(name, network):
-        return None
+    way = origin if origin_of(origin) is not None else "SCHEME://NAME:PORT"
     return Refused(
         403,
         f"pages of {origin[:100]!r} may not use this server; "
-        f"to let them, start it with --allow-host {(name or 'NAME')[:100]}",
+        f"to let them, start it with --allow-origin {way[:100]}",
     )
 
 
-def check_key(path: str, authorization: str | None, network: Network) -> Refused | None:
-    """Whether a request that needs the key has it. Takes the same time for every wrong key."""
-    if network.api_key is None or not path.startswith(GUARDED):
-        return None
+def has_key(authorization: str | None, network: Network) -> bool:
+    """Whether a request has the key, or none is needed. As long for every wrong key."""
+    if network.api_key is None:
+        return True
     scheme, _, key = (authorization or "").partition(" ")
     same = hmac.compare_digest(key.strip().encode(), network.api_key.encode())
-    return None if same and scheme.lower() == "bearer" else Refused(401, "Unauthorized")
+    return same and scheme.lower() == "bearer"
+
+
+def check_key(path: str, authorization: str | None, network: Network) -> Refused | None:
+    """Whether a request that needs the key has it."""
+    if not path.startswith(GUARDED) or has_key(authorization, network):
+        return None
+    return Refused(401, "Unauthorized")
 
 
 class Gate:
@@ -136,10 +187,11 @@ class Gate:
             if names.count(name) > 1:
                 return Refused(400, f"the request has more than one {name.decode()} header")
         host, origin = _text(headers, b"host"), _text(headers, b"origin")
-        refused = check_host(host, self._network) or check_origin(origin, self._network)
+        refused = check_host(host, self._network) or check_origin(origin, host, self._network)
+        key = _text(headers, b"authorization")
         if refused is None and scope["method"] != "OPTIONS":
-            key = _text(headers, b"authorization")
             refused = check_key(scope["path"], key, self._network)
+        scope[KEYED] = has_key(key, self._network)
         return refused
 
 

@@ -12,17 +12,27 @@ from typing import Any, get_args
 from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
-from sonde.schema import Cell, ExportFormat, Failed, Start, Summary
+from sonde.schema import Cell, ExportFormat, Failed, Loading, Start, Summary
 from sonde.schema.records import Generation, GRPOMetrics, SAELogRecord, SidecarHealth
+from sonde.schema.reward import TableReward, TableSampling
+from sonde.schema.table import (
+    TableCell,
+    TableDropped,
+    TablePair,
+    TableStart,
+    TableSummary,
+    TableVerifying,
+)
 from sonde.server.errors import is_plain
 from sonde.server.network import GUARDED
 from sonde.server.parts import Network
-from sonde.server.routes.sweeps import MEDIA_TYPES
+from sonde.server.routes.history import MEDIA_TYPES
 
 Json = dict[str, Any]
 
 TAGS = [
     {"name": "sweeps", "description": "Patch every site of a grid, live or by id."},
+    {"name": "attention", "description": "What heads attend to in a prompt."},
     {"name": "source runs", "description": "Activations kept for patching."},
     {"name": "completions", "description": "OpenAI-style completions, with patches."},
     {"name": "tokens", "description": "Text to tokens and back."},
@@ -64,6 +74,7 @@ ERRORS: dict[int, str] = {
     408: "The body took too long to arrive.",
     409: "It cannot be done in the state things are in.",
     413: "The body, or the work, is larger than may be.",
+    415: "The body is compressed, in whichever way.",
     429: "As much work is waiting as may; `Retry-After` says when to try again.",
     500: "Something failed on the server's side.",
     501: "An optional part is not installed.",
@@ -77,29 +88,41 @@ EVENTS: Json = {"text/event-stream": {}}
 ENTRY: Json = {"application/json": {"schema": {"$ref": "#/components/schemas/SweepEntry"}}}
 FILES: Json = {MEDIA_TYPES[kind].partition(";")[0]: {} for kind in get_args(ExportFormat)}
 
+SWEPT: Json = {
+    "200": {"content": EVENTS},
+    "202": {"description": "It runs; nobody waits for it.", "content": ENTRY},
+}
+
 ALSO: dict[str, Json] = {
-    "patch_sweep": {
-        "200": {"content": EVENTS},
-        "202": {"description": "It runs; nobody waits for it.", "content": ENTRY},
-    },
+    "patch_sweep": SWEPT,
+    "run_sweep": SWEPT,
     "create_completion": {"200": {"content": EVENTS}},
     "create_chat_completion": {"200": {"content": EVENTS}},
 }
 """Answers beside the one JSON body, by operation."""
 
+FOLLOWED: Json = {
+    "200": {"description": "Events as they come.", "content": EVENTS},
+    "204": {"description": "There are no more."},
+}
+EXPORTED: Json = {"200": {"description": "The file.", "content": FILES}}
+
 INSTEAD: dict[str, Json] = {
-    "sweep_events": {
-        "200": {"description": "Events as they come.", "content": EVENTS},
-        "204": {"description": "There are no more."},
-    },
-    "export_sweep": {"200": {"description": "The file.", "content": FILES}},
+    "sweep_events": FOLLOWED,
+    "table_events": FOLLOWED,
+    "export_sweep": EXPORTED,
+    "export_table": EXPORTED,
     "stream_records": {"200": {"description": "Records as they are written.", "content": EVENTS}},
     "read_records": {"200": {"description": "Records, one a line.", "content": NDJSON}},
     "metrics": {"200": {"description": "Samples.", "content": {"text/plain": {}}}},
 }
 """Answers of operations that never have one JSON body."""
 
-STREAMED = (Start, Cell, Summary, Failed, SAELogRecord, Generation, GRPOMetrics, SidecarHealth)
+STREAMED = (
+    Start, Cell, Summary, Failed, Loading, TableStart, TableCell, TablePair, TableDropped,
+    TableVerifying, TableSummary, TableSampling, TableReward,
+    SAELogRecord, Generation, GRPOMetrics, SidecarHealth,
+)  # fmt: skip
 """What the `data:` lines of sweeps and runs hold, so that clients can be generated for them too."""
 
 
@@ -126,7 +149,8 @@ def describe(document: Json, network: Network) -> Json:
         responses = operation["responses"]
         responses.pop("422", None)
         _describe_success(operation)
-        for status in _statuses(path, method, guarded=guarded):
+        of_model = any(each["name"] == "model" for each in operation.get("parameters", []))
+        for status in _statuses(path, method, guarded=guarded, of_model=of_model):
             responses.setdefault(str(status), _error(path, status))
     return document
 
@@ -155,18 +179,18 @@ def _describe_success(operation: Json) -> None:
     responses |= INSTEAD.get(name, {})
 
 
-def _statuses(path: str, method: str, *, guarded: bool) -> Iterator[int]:
-    """The errors that a route may answer with."""
+def _statuses(path: str, method: str, *, guarded: bool, of_model: bool) -> Iterator[int]:
+    """The errors that a route may answer with; one that is `of_model` may not know which."""
     yield from (400, 403, 500)
     if guarded:
         yield 401
-    if "{" in path or method == "post" or path.startswith("/api/"):
+    if "{" in path or method == "post" or path.startswith("/api/") or of_model:
         yield 404
-    if is_plain(path) or method == "post":
+    if is_plain(path) or path.startswith("/v1/sweeps") or method == "post":
         yield from (409, 503)
     if method == "post":
-        yield from (408, 413, 429)
-    if path.endswith("/completions"):
+        yield from (408, 413, 415, 429)
+    if path.endswith("/completions") or path == "/v1/sweeps":
         yield 502
 
 

@@ -5,10 +5,16 @@ from dataclasses import dataclass, field
 from sonde.backends.base import Backend
 from sonde.engine import Limits
 from sonde.runs.hub import Hub
+from sonde.server.dictionaries import Dictionaries
 from sonde.server.jobs import Engine
+from sonde.server.lanes import Lanes
 from sonde.server.metrics import Metrics
+from sonde.server.past import History
+from sonde.server.pool import Pool
 from sonde.server.sweeps import Sweeps
-from sonde.server.vectors import VectorRegister
+
+KEYED = "sonde.keyed"
+"""In a request's scope: whether it brings the key, or there is none to bring."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +26,15 @@ class Network:
     api_key: str | None = field(default=None, repr=False)
     allowed_hosts: tuple[str, ...] = ()
     """Names by which the server may be addressed, beside loopback names and `host`."""
+    allowed_origins: tuple[str, ...] = ()
+    """Pages that may use the server beside its own: `https://lab.example`."""
     max_body_bytes: int = 64 * 2**20
+    keyless_body_bytes: int = 256 * 2**10
+    """Where there is a key: what those may send who do not have it."""
     body_seconds: float = 30.0
     """A request whose body takes longer to arrive is refused."""
+    stalled_seconds: float = 120.0
+    """A client that takes nothing of its answer for so long is let go."""
     heartbeat_seconds: float = 10.0
 
 
@@ -33,19 +45,28 @@ class Gateway:
     runs: Hub
     network: Network = field(default_factory=Network)
     metrics: Metrics = field(default_factory=Metrics)
+    sweeps: History | None = None
+    """Sweeps of servers with a model, to be read."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A loaded model and what serves it."""
+    """Loaded models and what serves them."""
 
-    backend: Backend
+    models: Pool
     engine: Engine
     sweeps: Sweeps
-    vectors: VectorRegister
     limits: Limits = field(default_factory=Limits)
     network: Network = field(default_factory=Network)
     versions: dict[str, str] = field(default_factory=dict)
+    lanes: Lanes = field(default_factory=Lanes)
     metrics: Metrics = field(default_factory=Metrics)
+    dictionaries: Dictionaries = field(default_factory=Dictionaries)
+    """Those whose features a sweep may name."""
     runs: Hub | None = None
     """Run directories, where the server shows any."""
+
+    @property
+    def backend(self) -> Backend:
+        """The model that is always there: the one that is meant where none is named."""
+        return self.models.default.backend

@@ -2,12 +2,13 @@
 
 A trainer saves its tokenizer with every checkpoint, so a run that is taken along still knows it. A
 server opens that one only: what a run directory of somebody else points to is not its to open.
-Whoever asks from the command line may also have the one beside the model that the run names.
+The command line may also have the one beside the model that the run names.
 
 Not a guess: a run whose tokenizer is not here has tokens without texts, and the page says so.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,29 @@ Split = Callable[[str], list[str]]
 """A completion -> the texts of its tokens."""
 
 FILE: Final = "tokenizer.json"
+
+
+@dataclass(frozen=True, eq=False)
+class RunTokens:
+    """A run's own tokenizer."""
+
+    _tokenizer: "Tokenizer"
+
+    def tokenize(self, text: str, special: bool) -> list[int]:
+        """Token ids; `special` says whether those that a prompt gets are added."""
+        return list(self._tokenizer.encode(text, add_special_tokens=special).ids)
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """Text of ids; special tokens are shown."""
+        return str(self._tokenizer.decode(list(tokens), skip_special_tokens=False))
+
+
+def tokens_of(layout: RunLayout) -> RunTokens | None:
+    """The tokenizer that a trainer saved with the run; None where there is none."""
+    for path in _candidates(layout, elsewhere=False):
+        if (tokenizer := _loaded(path)) is not None:
+            return RunTokens(tokenizer)
+    return None
 
 
 def splitter(layout: RunLayout, *, elsewhere: bool = False) -> Split | None:

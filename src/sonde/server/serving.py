@@ -9,13 +9,16 @@
 """
 
 import asyncio
+import logging
+import math
 import os
 import signal
 import socket
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -24,18 +27,29 @@ import uvicorn
 from sonde.backends.base import Backend
 from sonde.engine import Limits
 from sonde.errors import BadRequest, EngineLost
-from sonde.model import versions
+from sonde.results.provenance import versions
 from sonde.runs.hub import Hub
 from sonde.server.app import STOP_SECONDS, create_app, create_gateway
+from sonde.server.dictionaries import Dictionaries
 from sonde.server.jobs import Engine
+from sonde.server.memory import Trimming
+from sonde.server.model_names import ModelNames
 from sonde.server.parts import Gateway, Network, Parts
+from sonde.server.pool import Loader, Pool
 from sonde.server.protocol import GuardedProtocol
+from sonde.server.stalled import StalledClients
 from sonde.server.sweeps import Sweeps
-from sonde.server.vectors import VectorRegister
 from sonde.store.sweeps import SweepStore
 
-LAST_SECONDS = 2 * STOP_SECONDS
-"""A chunk cannot be stopped half way; after so long the process ends in the middle of one."""
+ANSWERS_SECONDS = 3.5
+"""When clients must have taken the end of their answers, after the server was asked to stop."""
+
+LAST_SECONDS = 4.0
+"""After so long the process ends, whatever it is in the middle of. With `HURRY_SECONDS` that
+is half a second before the five that are promised, for a machine that is busy."""
+
+HURRY_SECONDS = 0.5
+"""How long it may take to write down what is cut off, when the process ends at once."""
 
 
 def assemble(
@@ -46,24 +60,31 @@ def assemble(
     limits: Limits | None = None,
     waiting: int = 256,
     runs: Hub | None = None,
+    dictionaries: Mapping[str, Path] | None = None,
+    names: ModelNames | None = None,
+    loader: Loader | None = None,
+    model_bytes: int | None = None,
 ) -> Parts:
     """The parts of a server, the engine's thread already running.
 
     `store` is the history, or the directory it is in; `waiting` is how many sweeps, and how many
-    other jobs, may wait; `runs` are the run directories to show.
+    other jobs, may wait; `runs` are the run directories to show; `dictionaries` are folders by the
+    name under which a sweep may ask for their features. `names` and `loader` are for further
+    models, beside `backend`; `model_bytes` is what the weights of all may take together.
     """
     history = SweepStore(store) if isinstance(store, Path) else store
     engine = Engine(waiting=waiting)
     limits = limits or Limits()
     used = versions()
+    models = Pool(backend, engine, names=names, loader=loader, budget_bytes=model_bytes)
     return Parts(
-        backend=backend,
+        models=models,
         engine=engine,
-        sweeps=Sweeps(backend, engine, history, limits=limits, versions=used),
-        vectors=VectorRegister(),
+        sweeps=Sweeps(models, engine, history, limits=limits, versions=used),
         limits=limits,
         network=network or Network(),
         versions=used,
+        dictionaries=Dictionaries(dictionaries, runs=runs),
         runs=runs,
     )
 
@@ -114,21 +135,19 @@ def url_of(held: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-STALLED_SECONDS = 2.0
-"""How long clients may take to read the end of their streams when the server stops."""
-
-
 UNHEALTHY_SECONDS = 10.0
 """How long a server whose engine is lost still says so, before it ends by itself."""
 
 LOOK_TICKS = 20
-"""How often the engine is looked after when nobody asks anything of it, in tenths of a second."""
+"""How often engine and connections are looked after, in tenths of a second."""
+
+log = logging.getLogger(__name__)
 
 
 class Server(uvicorn.Server):
     """uvicorn around our app. The first signal asks it to stop, the second ends it.
 
-    It also ends when the engine is lost: `lost` says why, and whoever started it starts it again.
+    It also ends when the engine is lost: `lost` says why, and its supervisor starts it again.
     """
 
     def __init__(self, parts: Parts | Gateway) -> None:
@@ -142,13 +161,16 @@ class Server(uvicorn.Server):
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            timeout_graceful_shutdown=int(STOP_SECONDS) + 2,
+            timeout_graceful_shutdown=math.ceil(ANSWERS_SECONDS),
         )
         super().__init__(config)
         self._parts = parts
         self.stopped_by: int | None = None
         self._last: threading.Timer | None = None
         self._ends: float | None = None
+        self._stalled = StalledClients(parts.network.stalled_seconds)
+        self._trimming = Trimming()
+        self._looking: asyncio.Future[bool] | None = None
 
     @property
     def lost(self) -> EngineLost | None:
@@ -159,10 +181,25 @@ class Server(uvicorn.Server):
         """Ten times a second. -> whether to stop."""
         if counter % LOOK_TICKS == 0:
             self._look()
+            self._cut_stalled()
+            self._give_memory_back()
         if self.lost is not None:
             self._ends = self._ends or time.monotonic() + UNHEALTHY_SECONDS
             self.should_exit = self.should_exit or time.monotonic() > self._ends
         return await super().on_tick(counter)
+
+    def _give_memory_back(self) -> None:
+        """On another thread, and not waited for: it may take a second."""
+        if self._looking is None or self._looking.done():
+            look = partial(self._trimming.look, time.monotonic(), idle=self._idle)
+            self._looking = asyncio.get_running_loop().run_in_executor(None, look)
+
+    @property
+    def _idle(self) -> bool:
+        """Whether the model and the tokenizer have nothing to do."""
+        if not isinstance(self._parts, Parts):
+            return True
+        return self._parts.engine.idle and self._parts.lanes.idle
 
     def _look(self) -> None:
         """Learn of an engine that died while it had nothing to do; asks no work of it."""
@@ -177,27 +214,64 @@ class Server(uvicorn.Server):
         """Stop what streams first: they then end with a word, not with a broken connection."""
         if self._parts.runs is not None:
             self._parts.runs.stop()
-        cutting = asyncio.create_task(self._cut_stalled())
+        cutting = asyncio.create_task(self._cut_all())
         stopping = asyncio.create_task(self._stop_engine())
         await super().shutdown(sockets)
         await stopping
         cutting.cancel()
 
     async def _stop_engine(self) -> None:
-        if isinstance(self._parts, Parts):
-            await asyncio.to_thread(self._parts.engine.stop, STOP_SECONDS)
+        """On a thread of its own: those that answer requests may all be busy."""
+        if not isinstance(self._parts, Parts):
+            return
+        engine, lanes = self._parts.engine, self._parts.lanes
+        loop = asyncio.get_running_loop()
+        stopped = loop.create_future()
 
-    async def _cut_stalled(self) -> None:
-        """Connections that were closed long ago, but whose clients do not take what is left."""
-        await asyncio.sleep(STALLED_SECONDS)
-        for connection in list(self.server_state.connections):
-            transport = getattr(connection, "transport", None)
-            if transport is not None and transport.is_closing():
-                transport.abort()
+        def stop() -> None:
+            until = time.monotonic() + STOP_SECONDS
+            engine.stop(STOP_SECONDS)
+            while not lanes.idle and time.monotonic() < until:
+                time.sleep(0.02)
+            lanes.interrupt()
+            loop.call_soon_threadsafe(stopped.set_result, None)
+
+        threading.Thread(target=stop, name="sonde-stop", daemon=True).start()
+        await stopped
+
+    def _transports(self) -> list[asyncio.Transport]:
+        connections = list(self.server_state.connections)
+        transports = (getattr(each, "transport", None) for each in connections)
+        return [transport for transport in transports if transport is not None]
+
+    def _cut_stalled(self) -> None:
+        gone = self._stalled.cut(self._transports(), time.monotonic())
+        if gone:
+            log.warning("%d clients took nothing of their answers and were let go", gone)
+
+    async def _cut_all(self) -> None:
+        """Connections whose clients have not taken what is left for them when the server ends."""
+        await asyncio.sleep(ANSWERS_SECONDS)
+        for transport in self._transports():
+            transport.abort()
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Until it is asked to stop. Signals are heard until all of its threads have ended, too."""
+        with self.hearing_signals():
+            super().run(sockets)
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Signals stop the server; `stopped_by` says which. They are not raised again after."""
+        """Not here: uvicorn would give them back before the last threads have ended."""
+        yield
+
+    @contextmanager
+    def hearing_signals(self) -> Generator[None, None, None]:
+        """Signals stop the server; `stopped_by` says which. They are not raised again after.
+
+        Once one has stopped it, this stays in force: the program that ran the server ends too, or
+        says what signals do from then on.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -206,20 +280,38 @@ class Server(uvicorn.Server):
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
             if self._last is not None:
                 self._last.cancel()
+            if self.stopped_by is None:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Ask politely once, and wait so long. What is in the history is safe, whatever is cut."""
+        """Ask politely once, and wait so long; the second time, end as soon as it is written down.
+
+        Never in the handler itself: it may have interrupted a thread that holds a lock.
+        """
         if self.should_exit:
-            os._exit(128 + sig)
-        self._last = threading.Timer(LAST_SECONDS, os._exit, [exit_status(sig)])
-        self._last.daemon = True
-        self._last.start()
+            threading.Thread(target=self._end_now, name="sonde-end", daemon=True).start()
+            return
         self.stopped_by = sig
         self.should_exit = True
+        self._last = threading.Timer(LAST_SECONDS, self._end_now)
+        self._last.daemon = True
+        self._last.start()
+
+    def _end_now(self) -> None:
+        """End the process with the status that fits; the history says what was cut off."""
+        writing = threading.Thread(target=self._write_down, name="sonde-history", daemon=True)
+        writing.start()
+        writing.join(HURRY_SECONDS)
+        os._exit(exit_status(self.stopped_by))
+
+    def _write_down(self) -> None:
+        if isinstance(self._parts, Parts):
+            self._parts.engine.interrupt()
+            self._parts.lanes.interrupt()
+            self._parts.sweeps.close()
 
 
 def exit_status(stopped_by: int | None) -> int:

@@ -1,8 +1,8 @@
 """Sweeps under way and sweeps of the past, by id.
 
-A sweep is started once and followed by anyone: whoever sent it, a browser that lost its connection
+A sweep is started once and followed by any client: its sender, a browser that lost its connection
 and comes back, a second browser. Its events are numbered and kept, so that each of them hears every
-one, in order, once. When whoever sent it leaves and nobody else follows, it is stopped.
+one, in order, once. When its sender leaves and nobody else follows, it is stopped.
 
 Written down before it is announced: what a client saw finished is in the history.
 """
@@ -11,34 +11,50 @@ import asyncio
 import logging
 import uuid
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal
 
-from sonde.backends.base import Backend
-from sonde.engine import Limits, NamedVectors, estimate, sweep
-from sonde.engine.plan import check
-from sonde.errors import JobCancelled, OutOfMemory, ServerStopping, SondeError
+from sonde.engine import Limits
+from sonde.errors import BadRequest, JobCancelled, OutOfMemory, ServerStopping, SondeError
 from sonde.results import Provenance
 from sonde.schema import (
     Cell,
     Estimate,
     Failed,
-    PatchSweepRequest,
+    Loading,
     Start,
     Summary,
     SweepEntry,
     SweepEvent,
     SweepHistory,
+    SweepKind,
     SweepRecord,
     SweepState,
     SweepSummary,
 )
+from sonde.schema.table import (
+    SweepTable,
+    TableCell,
+    TableDropped,
+    TableEvent,
+    TablePair,
+    TableStart,
+    TableSummary,
+)
+from sonde.server.asks import Ask, General
+from sonde.server.book import Book, said
+from sonde.server.course import Course
 from sonde.server.jobs import Engine, Job
+from sonde.server.model_names import ModelSource
+from sonde.server.past import Numbered, numbered
+from sonde.server.pool import Pool, ServedModel
 from sonde.store.sweeps import SweepStore
 
-ENDED_BY: dict[type[BaseException], SweepState] = {
+Unfinished = Literal["failed", "cancelled", "interrupted"]
+
+ENDED_BY: dict[type[BaseException], Unfinished] = {
     JobCancelled: "cancelled",
     ServerStopping: "interrupted",
 }
@@ -57,7 +73,7 @@ class RunningSweep:
         self.cells: int | None = None
         self.done = 0
         self.error: BaseException | None = None
-        self.summary: Summary | None = None
+        self.summary: Summary | TableSummary | None = None
         self.events: list[bytes] = []
         self._entry = entry
         self._loop = loop
@@ -77,30 +93,44 @@ class RunningSweep:
 
     # On the engine's thread.
 
-    def item(self, made: SweepEvent) -> None:
+    def described(self, provenance: Provenance) -> None:
+        """The model is there, and says what it is."""
+        self._entry = self._entry.model_copy(update={"provenance": provenance})
+        self._book.described(self.id, provenance)
+
+    def item(self, made: SweepEvent | TableEvent | Loading) -> None:
         """Keep and announce an event; the summary waits until it is written down."""
-        if isinstance(made, Summary):
+        if isinstance(made, Summary | TableSummary):
             self.summary = made
             return
-        if isinstance(made, Start):
+        if isinstance(made, Start | TableStart):
             made = made.model_copy(update={"id": self.id})
             self.state, self.cells = "running", made.cells
             self._book.running(self.id, made.cells)
-        self.done += isinstance(made, Cell)
-        self.events.append(made.model_dump_json().encode())
+        self.done += isinstance(made, Cell | TableCell)
+        event = made.model_dump_json().encode()
+        if isinstance(made, TablePair):
+            self.done += sum(len(next(iter(row.values()))) for row in made.values)
+            self._book.pair(self.id, made.record.pair, event)
+        elif isinstance(made, TableDropped):
+            self._book.pair(self.id, made.dropped.pair, event)
+        self.events.append(event)
         self._announce()
 
     def ended(self, error: BaseException | None) -> None:
-        """Write down how it ended, and only then announce it."""
-        last: SweepEvent
+        """Write down how it ended, and only then announce it.
+
+        On the thread that stops the server, when the engine's cannot be waited for.
+        """
+        last: SweepEvent | TableEvent
         state: SweepState = "finished"
         if error is None:
             assert self.summary is not None
             last = self.summary
         else:
             error = OutOfMemory() if isinstance(error, MemoryError) else error
-            state = ENDED_BY.get(type(error), "failed")
-            last, self.summary, self.error = Failed(error=said(error)), None, error
+            state = how = ENDED_BY.get(type(error), "failed")
+            last, self.summary, self.error = Failed(error=said(error), state=how), None, error
         event = last.model_dump_json().encode()
         self._book.end(self, state, [*self.events, event])
         self.events.append(event)
@@ -121,10 +151,10 @@ class RunningSweep:
 
     async def follow(
         self, after: int = 0, *, guest: bool = False
-    ) -> AsyncGenerator[list[tuple[int, bytes]]]:
+    ) -> AsyncGenerator[list[Numbered]]:
         """Batches of (number, event) from the first number above `after`, to the end.
 
-        A guest is anyone but whoever sent the sweep.
+        A guest is any subscriber but the sender.
         """
         news = asyncio.Event()
         self._followers.add(news)
@@ -151,7 +181,7 @@ class RunningSweep:
         if self.cells is None and self.error is not None:
             raise self.error
 
-    async def finished(self) -> SweepSummary:
+    async def finished(self) -> SweepSummary | SweepTable:
         """Return its summary; raise what went wrong."""
         async for _ in self.follow():
             pass
@@ -161,51 +191,9 @@ class RunningSweep:
         return self.summary
 
     def leave(self) -> None:
-        """Whoever sent it has left: without guests, it is stopped."""
+        """Its sender has left: without guests, it is stopped."""
         if not self._guests:
             self.job.cancel()
-
-
-def said(error: BaseException) -> str:
-    """What a client is told: our own words, but not those of a bug."""
-    if isinstance(error, SondeError):
-        return str(error)
-    return f"internal error ({type(error).__name__}); the server's log has the details"
-
-
-@dataclass(frozen=True)
-class Book:
-    """Writes sweeps down. A history that cannot be written costs no one their result."""
-
-    store: SweepStore
-    over: Callable[[RunningSweep, SweepState], None]
-
-    def running(self, sweep: str, cells: int) -> None:
-        """It has begun."""
-        try:
-            self.store.running(sweep, cells)
-        except SondeError as error:
-            log.error("sweep %s could not be written down: %s", sweep, error)
-
-    def end(self, sweep: RunningSweep, state: SweepState, events: list[bytes]) -> None:
-        """It has ended."""
-        error = sweep.error
-        if error is not None and not isinstance(error, SondeError):
-            log.error("sweep %s failed", sweep.id, exc_info=error)
-        try:
-            self.store.end(
-                sweep.id,
-                state=state,
-                ended=datetime.now(UTC),
-                cells=sweep.cells,
-                done=sweep.done,
-                error=None if error is None else said(error),
-                summary=sweep.summary,
-                events=events,
-            )
-        except SondeError as trouble:
-            log.error("sweep %s could not be written down: %s", sweep.id, trouble)
-        self.over(sweep, state)
 
 
 class Sweeps:
@@ -213,14 +201,14 @@ class Sweeps:
 
     def __init__(
         self,
-        backend: Backend,
+        models: Pool,
         engine: Engine,
         store: SweepStore,
         *,
         limits: Limits | None = None,
         versions: Mapping[str, str] | None = None,
     ) -> None:
-        self._backend = backend
+        self._models = models
         self._engine = engine
         self._store = store
         self._limits = limits or Limits()
@@ -229,11 +217,22 @@ class Sweeps:
         self.ended: Counter[SweepState] = Counter()
         self.cells = 0
 
-    async def start(self, request: PatchSweepRequest, vectors: NamedVectors) -> RunningSweep:
-        """Check what can be checked without the model, then queue it."""
+    async def start(self, ask: Ask, source: ModelSource | None = None) -> RunningSweep:
+        """Check what can be checked without running the model, then queue it.
+
+        `source` is which model; one that is not loaded is loaded when it is the sweep's turn, and
+        what is wrong with the request is found after that.
+        """
         self._engine.check_room("sweep")  # a flood is refused before it costs anything
-        await asyncio.to_thread(check, request, self._backend, vectors, self._limits)
-        provenance = Provenance.of(self._backend.describe(), request, versions=self._versions)
+        if isinstance(ask, General) and ask.request.resume is not None:
+            ask = await asyncio.to_thread(self._resumed, ask, ask.request.resume)
+            source = self._models.find(ask.request.model)
+        source = source or self._models.default.source
+        served = self._models.loaded(source)
+        provenance = Provenance.pending(source.name, ask.request, versions=self._versions)
+        if served is not None:
+            await asyncio.to_thread(ask.check, served.backend, self._limits)
+            provenance = self._provenance(served, ask)
         entry = SweepEntry(
             id=uuid.uuid4().hex,
             state="waiting",
@@ -243,25 +242,59 @@ class Sweeps:
             done=0,
             error=None,
             provenance=provenance,
+            kind=ask.kind,
         )
         running = RunningSweep(entry, asyncio.get_running_loop(), Book(self._store, self._over))
         await asyncio.to_thread(self._store.begin, entry)
+        if isinstance(ask, General) and ask.request.pairs is not None:
+            whole = ask.request.model_dump_json(exclude={"resume", "stream"}).encode()
+            await asyncio.to_thread(self._store.keep_request, entry.id, whole)
         self._under_way[entry.id] = running
         try:
             running.job = self._engine.submit(
-                lambda: sweep(self._backend, request, modules=vectors, limits=self._limits),
-                running,
-                kind="sweep",
+                lambda: self._events(ask, source, running), running, kind="sweep"
             )
         except SondeError as error:
             running.ended(error)
             raise
         return running
 
-    async def estimate(self, request: PatchSweepRequest, vectors: NamedVectors) -> Estimate:
+    def _events(
+        self, ask: Ask, source: ModelSource, running: RunningSweep
+    ) -> Iterator[SweepEvent | TableEvent]:
+        """All of a sweep, on the engine's thread: its model is loaded first, if need be."""
+        if isinstance(ask, Course):
+            return ask.run(
+                self._models,
+                self._limits,
+                running.item,
+                lambda served: running.described(self._provenance(served, ask)),
+            )
+        at_first = self._models.loaded(source)
+
+        def events(served: ServedModel) -> Iterator[SweepEvent | TableEvent]:
+            if served is not at_first or not running.entry().provenance.weights:
+                running.described(self._provenance(served, ask))
+            return ask.events(served.backend, self._limits)
+
+        return self._models.run(source, events, running.item)
+
+    def _provenance(self, served: ServedModel, ask: Ask) -> Provenance:
+        model = served.backend.describe()
+        return Provenance.of(model, ask.request, versions=self._versions)
+
+    def _resumed(self, ask: General, sweep: str) -> General:
+        """The same sweep as one that did not finish, with the pairs that it has."""
+        if sweep in self._under_way:
+            raise BadRequest(f"sweep {sweep!r} is under way: follow its events, or cancel it first")
+        before = self._store.entry(sweep).provenance.weights
+        return ask.resumed(self._store.progress(sweep), before)
+
+    async def estimate(self, ask: Ask, source: ModelSource | None = None) -> Estimate:
         """What a sweep would cost."""
-        return await self._engine.call(
-            lambda: estimate(self._backend, request, modules=vectors, limits=self._limits)
+        return await self._models.call(
+            source or self._models.default.source,
+            lambda served: ask.estimate(served.backend, self._limits),
         )
 
     def under_way(self, sweep: str) -> RunningSweep | None:
@@ -277,15 +310,22 @@ class Sweeps:
         running.job.cancel()
         return running
 
-    def history(self, *, before: str | None, limit: int) -> SweepHistory:
-        """Sweeps of the past and under way, newest first."""
-        page = self._store.page(before=before, limit=limit)
+    def history(
+        self, *, before: str | None, limit: int, kind: SweepKind | None = None
+    ) -> SweepHistory:
+        """Sweeps of the past and under way, newest first; of one kind, or of both."""
+        page = self._store.page(before=before, limit=limit, kind=kind)
         live = [self._under_way.get(entry.id) for entry in page.sweeps]
         entries = [
             entry if running is None else running.entry()
             for entry, running in zip(page.sweeps, live, strict=True)
         ]
         return SweepHistory(sweeps=entries, next=page.next)
+
+    def kind(self, sweep: str) -> SweepKind:
+        """Which route it was asked of."""
+        running = self.under_way(sweep)
+        return self._store.kind(sweep) if running is None else running.entry().kind
 
     def record(self, sweep: str) -> SweepRecord:
         """One sweep, whole."""
@@ -294,7 +334,7 @@ class Sweeps:
             return self._store.record(sweep)
         return SweepRecord(**running.entry().model_dump(), summary=None)
 
-    async def follow(self, sweep: str, after: int = 0) -> AsyncGenerator[list[tuple[int, bytes]]]:
+    async def follow(self, sweep: str, after: int = 0) -> AsyncGenerator[list[Numbered]]:
         """Batches of a sweep's numbered events, above `after`: live, or from the history."""
         running = self.under_way(sweep)
         if running is not None:
@@ -302,16 +342,21 @@ class Sweeps:
                 async for batch in batches:
                     yield batch
             return
-        events = await asyncio.to_thread(self._store.events, sweep)
-        yield list(enumerate(events[after:], after + 1))
+        events = await asyncio.to_thread(numbered, self._store, sweep)
+        yield [event for event in events if event[0] > after]
 
-    def n_events(self, sweep: str) -> int | None:
-        """How many events an ended sweep has; None while it goes on. `UnknownSweep` when none."""
-        return None if sweep in self._under_way else len(self._store.events(sweep))
+    def last_number(self, sweep: str) -> int | None:
+        """The number of an ended sweep's last event; None while it goes on."""
+        if sweep in self._under_way:
+            return None
+        return max((number for number, _ in numbered(self._store, sweep)), default=0)
 
     def close(self) -> None:
         """After the engine has stopped: close the history."""
-        self._store.close()
+        try:
+            self._store.close()
+        except SondeError as error:
+            log.error("the history could not be closed in order: %s", error)
 
     def _over(self, running: RunningSweep, state: SweepState) -> None:
         self._under_way.pop(running.id, None)

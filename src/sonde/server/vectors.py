@@ -1,6 +1,6 @@
 """Vectors that have names, for `source_module` in sweeps and completions.
 
-In memory only: whoever needs them after a restart registers them again. A snapshot never changes,
+In memory only: after a restart clients register them again. A snapshot never changes,
 so work that began with some vectors ends with the same ones, whatever is registered meanwhile.
 """
 
@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sonde.backends.base import Vector
 from sonde.engine import NamedVectors, VectorModule
-from sonde.engine.vectors import row, unpack
 from sonde.errors import (
     BadRequest,
     BadVectors,
@@ -26,12 +24,12 @@ from sonde.errors import (
 from sonde.schema import (
     Hook,
     ModelDescription,
-    NamedVector,
     RegisteredVectors,
     RegisterVectors,
     VectorList,
     VectorSite,
 )
+from sonde.server.vector_forms import VectorEntry, given_vectors, refuse_tiers
 
 ZEROS = "zeros"
 """The name that needs no registration and cannot have one."""
@@ -52,6 +50,7 @@ class VectorRegister:
 
     def register(self, request: RegisterVectors, model: ModelDescription) -> RegisteredVectors:
         """Check the vectors against the model and keep them."""
+        refuse_tiers(request)
         if request.name == ZEROS:
             raise BadRequest("the name 'zeros' is taken: it stands for zeros everywhere")
         module = VectorModule(_vectors(request, model), request.scale)
@@ -106,48 +105,32 @@ def _vectors(
     request: RegisterVectors, model: ModelDescription
 ) -> Mapping[tuple[Hook, int], Vector]:
     """The vectors by site; every refusal says which of them it is about."""
-    table = None
-    if request.patch_vectors is not None:
-        table = unpack(request.patch_vectors, where="vectors")
     held: dict[tuple[Hook, int], Vector] = {}
-    for i, vector in enumerate(request.vectors):
-        where = f"vectors[{i}]"
-        site = _site(vector, model)
+    for given in given_vectors(request):
+        site = _site(given, model)
         if site in held:
-            raise BadVectors(f"{where}: a second vector at {site[0]}, layer {site[1]}; keep one")
-        held[site] = _values(vector, table, where, model.width)
+            raise BadVectors(
+                f"{given.where}: a second vector at {site[0]}, layer {site[1]}; keep one"
+            )
+        held[site] = _values(given, model.width)
     return MappingProxyType(held)
 
 
-def _site(vector: NamedVector, model: ModelDescription) -> tuple[Hook, int]:
-    for hook in model.hooks:
-        if hook == vector.hook:
-            if not 0 <= vector.layer < model.n_layers:
-                raise LayerOutOfRange(vector.layer, model.n_layers)
-            return hook, vector.layer
-    raise UnknownHook(vector.hook, model.hooks)
+def _site(given: VectorEntry, model: ModelDescription) -> tuple[Hook, int]:
+    for hook in model.layer_hooks:
+        if hook == given.hook:
+            if not 0 <= given.layer < model.n_layers:
+                raise LayerOutOfRange(given.layer, model.n_layers)
+            return hook, given.layer
+    raise UnknownHook(given.hook, model.layer_hooks)
 
 
-def _values(
-    vector: NamedVector, table: NDArray[np.float32] | None, where: str, width: int
-) -> Vector:
+def _values(given: VectorEntry, width: int) -> Vector:
     """One vector of the model's width, as an array of its own that nobody can write to."""
-    if (vector.values is None) == (vector.inline is None):
-        raise BadVectors(f"{where}: give exactly one of 'values' and 'inline'")
-    if vector.inline is not None:
-        taken = row(table, vector.inline, f"{where}.inline", where="vectors")
-    else:
-        assert vector.values is not None
-        taken = _single(np.array(vector.values, dtype=np.float64))
-    if taken.shape != (width,):
-        raise BadVectors(f"{where} has width {len(taken)} != hook width {width}")
-    if not np.isfinite(taken).all():
-        raise BadVectors(f"{where} has numbers too large for single precision")
-    values = taken.copy()
+    if given.values.shape != (width,):
+        raise BadVectors(f"{given.where} has width {len(given.values)} != hook width {width}")
+    if not np.isfinite(given.values).all():
+        raise BadVectors(f"{given.where} has numbers too large for single precision")
+    values = given.values.copy()
     values.flags.writeable = False
     return values
-
-
-def _single(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    with np.errstate(over="ignore"):  # what overflows is infinite, and refused by that
-        return values.astype(np.float32)

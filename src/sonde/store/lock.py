@@ -6,6 +6,7 @@ is written in it only tells a second server whom to blame.
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from sonde.errors import DataDirectoryError, DataDirectoryInUse
@@ -14,9 +15,12 @@ LOCK_NAME = "lock"
 
 
 class DirectoryLock:
-    """An exclusive hold on a directory, made if it is not there (for its owner's eyes only)."""
+    """An exclusive hold on a directory, made if it is not there (for its owner's eyes only).
 
-    def __init__(self, directory: Path) -> None:
+    `patience` is how many seconds another may still hold it: some hold it for a moment only.
+    """
+
+    def __init__(self, directory: Path, patience: float = 0.0) -> None:
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -27,7 +31,7 @@ class DirectoryLock:
                 "choose one that can be written with --data-dir"
             ) from error
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._descriptor, patience)
         except OSError as error:
             holder = os.pread(self._descriptor, 20, 0).decode("ascii", "replace").strip()
             self.release()
@@ -40,3 +44,14 @@ class DirectoryLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _lock(descriptor: int, patience: float) -> None:
+    until = time.monotonic() + patience
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise
+        time.sleep(0.02)

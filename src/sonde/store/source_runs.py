@@ -68,7 +68,7 @@ class _Entry(Generic[T]):
     leases: dict[str, float] = field(default_factory=dict)
     """Holder -> when its lease runs out."""
     given_up: bool = False
-    """Whoever captured it is done with it: it goes with its last lease."""
+    """Its owner is done with it: it goes with its last lease."""
 
     def lease_left(self, now: float) -> float | None:
         """Seconds until the last lease runs out; None when none is left."""
@@ -179,7 +179,7 @@ class SourceRuns(Generic[T]):
             return had
 
     def drop(self, run: str) -> bool:
-        """Forget a run and its leases, whoever holds them; False when there is none."""
+        """Forget a run and its leases, all of them; False when there is none."""
         with self._lock:
             return self._entries.pop(run, None) is not None
 

@@ -1,14 +1,14 @@
 """Sweeps that were asked for, and what they found, in one SQLite file: they outlive the server.
 
 A record, not a queue: a sweep that was waiting or running when the server ended is not taken up
-again. The next server marks it `interrupted`, because nobody knows how it would have gone on.
+again. It is marked `interrupted`, because nobody knows how it would have gone on: by the server as
+it ends, and after a kill by the process that opens the history next, be it only to read (`past`).
 Written in transactions, so a killed server leaves every sweep as it was before or after one, never
 between. (A power cut may cost the last few; it does not cost the file.)
 Nothing here deletes what it does not understand: a file that is damaged, foreign or newer is
 refused.
 """
 
-import re
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
@@ -17,48 +17,39 @@ from datetime import datetime
 from pathlib import Path
 from threading import Lock
 
-from pydantic import ValidationError
-
-from sonde.errors import BadRequest, DataDirectoryError, UnknownSweep
-from sonde.schema import Provenance, SweepEntry, SweepHistory, SweepRecord, SweepState, SweepSummary
+from sonde.errors import BadRequest
+from sonde.schema import (
+    Provenance,
+    SweepEntry,
+    SweepHistory,
+    SweepKind,
+    SweepRecord,
+    SweepState,
+    SweepSummary,
+)
+from sonde.schema.table import SweepTable
+from sonde.store import progress
 from sonde.store.lock import DirectoryLock
+from sonde.store.sweep_file import (
+    FILE_NAME,
+    MIGRATIONS,
+    SCHEMA,
+    SWEEP_ID,
+    VERSION,
+    check_header,
+    check_page,
+    explained,
+    mark_interrupted,
+    number_of,
+    read_entry,
+    read_events,
+    read_page,
+    read_record,
+    refusal,
+)
 
-FILE_NAME = "sweeps.sqlite3"
-VERSION = 1
-APPLICATION = 0x736F6E64
-"""“sond”, in the file's header: how our file is told from somebody else's."""
-
-MAX_PAGE = 1000
-INTERRUPTED = "interrupted: the server ended before this sweep did; nothing of its result was kept"
-
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_CURSOR = re.compile(r"[0-9]{1,18}")
-_FIELDS = "id, state, created, ended, cells, done, error, provenance"
-
-_SCHEMA = f"""
-BEGIN IMMEDIATE;
-CREATE TABLE sweeps (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    state TEXT NOT NULL,
-    created TEXT NOT NULL,
-    ended TEXT,
-    cells INTEGER,
-    done INTEGER NOT NULL,
-    error TEXT,
-    provenance TEXT NOT NULL
-);
-CREATE TABLE results (
-    number INTEGER PRIMARY KEY REFERENCES sweeps ON DELETE CASCADE,
-    summary BLOB,
-    events BLOB NOT NULL
-);
-CREATE INDEX unfinished ON sweeps (state) WHERE state IN ('waiting', 'running');
-PRAGMA application_id = {APPLICATION};
-PRAGMA user_version = {VERSION};
-COMMIT;
-"""
-"""Results have a table of their own, so that a page of the history does not read past them."""
+LOCK_PATIENCE = 0.5
+"""A process that marks the sweeps of a killed server holds the directory for milliseconds."""
 
 
 class SweepStore:
@@ -74,11 +65,14 @@ class SweepStore:
         self._path = directory / FILE_NAME
         self._keep = keep
         self._lock = Lock()
-        self._held = DirectoryLock(directory)
+        self._closed = False
+        self._held = DirectoryLock(directory, LOCK_PATIENCE)
         try:
             self._connection = self._opened()
             try:
-                self._recover()
+                with self._transaction() as run:
+                    mark_interrupted(run)
+                    self._forget_oldest(run)
             except BaseException:
                 self._connection.close()
                 raise
@@ -90,9 +84,9 @@ class SweepStore:
 
     def begin(self, entry: SweepEntry) -> None:
         """Take up a sweep, as a rule while it waits; the oldest ones beyond `keep` go."""
-        if not _ID.fullmatch(entry.id):
+        if not SWEEP_ID.fullmatch(entry.id):
             raise BadRequest(f"sweep id {entry.id[:64]!r} is not 1 to 64 letters, digits, '_', '-'")
-        fields = entry.model_dump(mode="json", exclude={"provenance"})
+        fields = entry.model_dump(mode="json", exclude={"provenance"}) | {"kind": entry.kind}
         values = [*fields.values(), entry.provenance.model_dump_json()]
         with self._transaction() as run:
             try:
@@ -105,10 +99,18 @@ class SweepStore:
                 raise BadRequest(f"there is a sweep {entry.id!r} already") from error
             self._forget_oldest(run)
 
+    def described(self, sweep: str, provenance: Provenance) -> None:
+        """Its model has been loaded: from here on it is known what the sweep is made on."""
+        with self._transaction() as run:
+            run.execute(
+                "UPDATE sweeps SET provenance = ? WHERE number = ?",
+                (provenance.model_dump_json(), number_of(run, sweep)),
+            )
+
     def running(self, sweep: str, cells: int) -> None:
         """Its axes are known and its cells are being computed."""
         with self._transaction() as run:
-            number = _number(run, sweep)
+            number = number_of(run, sweep)
             run.execute(
                 "UPDATE sweeps SET state = 'running', cells = ? WHERE number = ?", (cells, number)
             )
@@ -122,7 +124,7 @@ class SweepStore:
         cells: int | None,
         done: int,
         error: str | None,
-        summary: SweepSummary | None,
+        summary: SweepSummary | SweepTable | None,
         events: Sequence[bytes],
     ) -> None:
         """How it ended and all that came of it, at once.
@@ -134,74 +136,82 @@ class SweepStore:
         packed = zlib.compress(b"\n".join(events))
         result = None if summary is None else zlib.compress(_encoded(summary))
         with self._transaction() as run:
-            number = _number(run, sweep)
+            number = number_of(run, sweep)
             run.execute(
                 "UPDATE sweeps SET state = ?, ended = ?, cells = ?, done = ?, error = ? "
                 "WHERE number = ?",
                 (state, ended.isoformat(), cells, done, error, number),
             )
             run.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", (number, result, packed))
+            if state == "finished":
+                progress.forget(run, sweep)
+
+    def keep_request(self, sweep: str, request: bytes) -> None:
+        """What a sweep over pairs was asked, so that it can go on after a restart."""
+        with self._transaction() as run:
+            progress.write_request(run, sweep, request)
+
+    def keep_pair(self, sweep: str, pair: int, event: bytes) -> None:
+        """A pair that is done."""
+        with self._transaction() as run:
+            progress.write_pair(run, sweep, pair, event)
 
     # What is read back.
 
     def entry(self, sweep: str) -> SweepEntry:
         """One line of the history."""
         with self._reading() as run:
-            row = run.execute(
-                f"SELECT {_FIELDS} FROM sweeps WHERE number = ?", (_number(run, sweep),)
-            ).fetchone()
-            return _entry(row)
+            return read_entry(run, sweep)
 
     def record(self, sweep: str) -> SweepRecord:
         """One sweep, whole."""
         with self._reading() as run:
-            row = run.execute(
-                f"SELECT {_FIELDS}, summary FROM sweeps LEFT JOIN results USING (number) "
-                "WHERE number = ?",
-                (_number(run, sweep),),
-            ).fetchone()
-            entry, packed = _entry(row[:-1]), row[-1]
-            summary = None
-            if packed is not None:
-                summary = SweepSummary.model_validate_json(zlib.decompress(packed))
-        fields = {name: getattr(entry, name) for name in SweepEntry.model_fields}
-        return SweepRecord.model_construct(**fields, summary=summary)
+            return read_record(run, sweep)
 
     def events(self, sweep: str) -> list[bytes]:
         """Its events in the order in which they came; none while it has not ended."""
         with self._reading() as run:
-            row = run.execute(
-                "SELECT events FROM results WHERE number = ?", (_number(run, sweep),)
-            ).fetchone()
-            joined = b"" if row is None else zlib.decompress(row[0])
-        return joined.split(b"\n") if joined else []
+            return read_events(run, sweep)
 
-    def page(self, *, before: str | None = None, limit: int = 50) -> SweepHistory:
-        """Newest first. Sweeps that begin or go meanwhile neither shift a later page nor end it."""
-        if before is not None and not _CURSOR.fullmatch(before):
-            raise BadRequest(f"before={before[:64]!r} is not the `next` of an earlier page")
-        if not 1 <= limit <= MAX_PAGE:
-            raise BadRequest(f"limit {limit} is out of range [1, {MAX_PAGE}]")
+    def progress(self, sweep: str) -> progress.Progress | None:
+        """How far a sweep over pairs came; None of others, and of one that finished."""
         with self._reading() as run:
-            rows = run.execute(
-                f"SELECT number, {_FIELDS} FROM sweeps WHERE number < ? "
-                "ORDER BY number DESC LIMIT ?",
-                (2**62 if before is None else int(before), limit + 1),
-            ).fetchall()
-            sweeps = [_entry(row[1:]) for row in rows[:limit]]
-        return SweepHistory(sweeps=sweeps, next=str(rows[limit - 1][0]) if rows[limit:] else None)
+            return progress.read(run, sweep)
+
+    def kind(self, sweep: str) -> SweepKind:
+        """Which route it was asked of."""
+        return self.entry(sweep).kind
+
+    def page(
+        self, *, before: str | None = None, limit: int = 50, kind: SweepKind | None = None
+    ) -> SweepHistory:
+        """Newest first. Sweeps that begin or go meanwhile neither shift a later page nor end it."""
+        check_page(before, limit)
+        with self._reading() as run:
+            return read_page(run, before, limit, kind)
 
     def close(self) -> None:
-        """Let go of the file and of the directory. Once is enough; twice is no error."""
-        with self._lock:
-            self._connection.close()
-            self._held.release()
+        """Let go of the file and of the directory. Once is enough; twice is no error.
+
+        What is unfinished then stays so, and the file says so at once: the next server may be long
+        in coming.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            with self._transaction() as run:
+                mark_interrupted(run)
+        finally:
+            with self._lock:
+                self._connection.close()
+                self._held.release()
 
     # The file.
 
     def _opened(self) -> sqlite3.Connection:
         """A connection to a file that is ours, of our version, and sound."""
-        with self._explained():
+        with explained(self._path):
             connection = sqlite3.connect(
                 self._path, isolation_level=None, check_same_thread=False, timeout=10.0
             )
@@ -222,26 +232,15 @@ class SweepStore:
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if (application, version, tables) == (0, 0, 0):
             self._path.chmod(0o600)
-            connection.executescript(_SCHEMA)
-        elif application != APPLICATION:
-            raise self._refusal("it is the database of another program")
-        elif version > VERSION:
-            raise self._refusal(
-                f"it has version {version} and this Sonde knows {VERSION}: install a newer Sonde"
-            )
+            connection.executescript(SCHEMA)
+        check_header(connection, self._path)
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
-            raise self._refusal(f"it is damaged: {' '.join(found.split())}")
-
-    def _recover(self) -> None:
-        """What an earlier server left unfinished stays so, and says so."""
-        with self._transaction() as run:
-            run.execute(
-                "UPDATE sweeps SET state = 'interrupted', error = ? "
-                "WHERE state IN ('waiting', 'running')",
-                (INTERRUPTED,),
+            raise refusal(self._path, f"it is damaged: {' '.join(found.split())}")
+        for known in range(version or VERSION, VERSION):
+            connection.executescript(
+                f"BEGIN IMMEDIATE; {MIGRATIONS[known]}; PRAGMA user_version = {known + 1}; COMMIT;"
             )
-            self._forget_oldest(run)
 
     def _forget_oldest(self, run: sqlite3.Connection) -> None:
         """Numbers have no gaps but at the old end, so a difference of numbers counts sweeps."""
@@ -253,7 +252,7 @@ class SweepStore:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._explained():
+        with self._lock, explained(self._path):
             yield self._connection
 
     @contextmanager
@@ -269,42 +268,7 @@ class SweepStore:
                     run.execute("ROLLBACK")
                 raise
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """What SQLite, zlib and pydantic find wrong with the file, as an error that names it."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise self._refusal(str(error)) from error
-        except (zlib.error, ValidationError) as error:
-            reason = str(error).splitlines()[0]
-            raise self._refusal(f"a stored sweep cannot be read: {reason}") from error
 
-    def _refusal(self, reason: str) -> DataDirectoryError:
-        return DataDirectoryError(
-            f"cannot use {str(self._path)!r}: {reason}. Nothing was deleted; move the file away, "
-            "or choose another directory with --data-dir"
-        )
-
-
-def _number(run: sqlite3.Connection, sweep: str) -> int:
-    """The row of a sweep; ids are checked before they are used for anything."""
-    row = None
-    if _ID.fullmatch(sweep):
-        row = run.execute("SELECT number FROM sweeps WHERE id = ?", (sweep,)).fetchone()
-    if row is None:
-        raise UnknownSweep(sweep)
-    return int(row[0])
-
-
-def _entry(row: Sequence[object]) -> SweepEntry:
-    *plain, provenance = row
-    fields = dict(zip(_FIELDS.split(", "), plain, strict=False))
-    return SweepEntry.model_validate(
-        {**fields, "provenance": Provenance.model_validate_json(str(provenance))}
-    )
-
-
-def _encoded(summary: SweepSummary) -> bytes:
+def _encoded(summary: SweepSummary | SweepTable) -> bytes:
     """Without the tag it has as the last event of a stream."""
-    return summary.model_dump_json(include=set(SweepSummary.model_fields)).encode()
+    return summary.model_dump_json(exclude={"type"}).encode()

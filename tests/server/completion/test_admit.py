@@ -5,9 +5,16 @@ from typing import Any
 import pytest
 
 from sonde.engine import Limits
-from sonde.errors import SourceRunDropped, UnknownModel
+from sonde.errors import SourceRunDropped
 from sonde.schema import ChatRequest, CompletionRequest
-from sonde.server.completion.admit import Asked, Shown, admit_chat, admit_completion
+from sonde.server.completion.admit import (
+    AdmittedRequest,
+    Ending,
+    PromptScoring,
+    Shown,
+    admit_chat,
+    admit_completion,
+)
 from sonde.server.errors import OpenAIError
 from tests.scripted import LONGEST, WORDS, Scripted
 
@@ -18,12 +25,14 @@ RUN = {"layer": 1, "hook": "mlp_out", "dest_position": 2, "source_run": "r", "so
 CAPTURE = {"patch_source": {"hooks": {"mlp_out": "all"}}}
 
 
-def asked(backend: Scripted | None = None, limits: Limits | None = None, **fields: Any) -> Asked:
+def asked(
+    backend: Scripted | None = None, limits: Limits | None = None, **fields: Any
+) -> AdmittedRequest:
     request = CompletionRequest.model_validate({"prompt": PROMPT, "max_tokens": 2} | fields)
     return admit_completion(request, backend or Scripted(), {}, limits or Limits())
 
 
-def asked_chat(**fields: Any) -> Asked:
+def asked_chat(**fields: Any) -> AdmittedRequest:
     messages = [{"role": "user", "content": "The Tower"}]
     request = ChatRequest.model_validate({"messages": messages} | fields)
     return admit_chat(request, Scripted(), {}, Limits())
@@ -52,10 +61,60 @@ def test_what_is_left_out_is_as_in_openais_api() -> None:
     found = asked()
     sampling = found.sampling
     assert (found.n, found.stream, found.include_usage, found.capture_wait) == (1, *[False] * 3)
-    assert (sampling.temperature, sampling.top_p, sampling.stops) == (1.0, 1.0, ())
+    assert (sampling.temperature, sampling.top_p, sampling.top_k) == (1.0, 1.0, 0)
+    assert (sampling.min_p, sampling.repetition_penalty) == (0.0, 1.0)
+    assert found.ending == Ending((), frozenset({0}), frozenset(), False, 0)
+    assert found.scoring.most is None
     assert found.shown == Shown()
     with pytest.raises(OpenAIError, match="max_tokens is 16"):
         asked(max_tokens=None)
+
+
+def test_13_limits_are_taken_as_they_are_sent() -> None:
+    sampling = asked(top_k=-1, min_p=0.5, repetition_penalty=2).sampling
+    assert (sampling.top_k, sampling.min_p, sampling.repetition_penalty) == (0, 0.5, 2.0)
+    assert asked(top_k=7).sampling.top_k == 7
+
+
+def test_13_named_stop_tokens_are_reasons_and_end_tokens_are_not() -> None:
+    ending = asked(stop_token_ids=[0, 3], stop="x", min_tokens=2).ending
+    assert ending == Ending(("x",), frozenset({0, 3}), frozenset({3}), False, 2)
+    ending = asked(stop_token_ids=[0, 3], ignore_eos=True, include_stop_str_in_output=True).ending
+    assert ending == Ending((), frozenset({0, 3}), frozenset({0, 3}), True, 0)
+    assert asked(ignore_eos=True).ending.ids == frozenset()
+
+
+def test_13_a_prompt_is_scored_as_far_as_somebody_asks() -> None:
+    assert asked(logprobs=3).scoring == PromptScoring()
+    assert asked(logprobs=3, echo=True).scoring == PromptScoring(3, None)
+    assert asked(echo=True).scoring.most is None
+    both = asked(logprobs=3, echo=True, prompt_logprobs=5)
+    assert (both.scoring, both.scoring.most) == (PromptScoring(3, 5), 5)
+    assert asked_chat(logprobs=True, prompt_logprobs=0).scoring == PromptScoring(None, 0)
+
+
+def test_13_a_prompt_is_scored_in_a_pass_that_needs_room_for_a_token() -> None:
+    full = [1] * LONGEST
+    assert asked(prompt=full, max_tokens=0).sampling.max_tokens == 0
+    with pytest.raises(OpenAIError, match="need room for one more, also with max_tokens 0"):
+        asked(prompt=full, max_tokens=0, prompt_logprobs=0)
+
+
+def test_13_a_patch_reaches_a_scored_prompt_without_new_tokens() -> None:
+    assert asked(max_tokens=0, prompt_logprobs=0, patch=[ZEROS | {"dest_position": 4}]).writes
+    with pytest.raises(OpenAIError, match=r"out of range \[0, 0\)"):
+        asked(max_tokens=0, patch=[ZEROS])
+
+
+def test_13_how_much_is_shown_of_prompts_is_bounded() -> None:
+    """21 numbers for each of 10 tokens, a thousand times and some."""
+    many = [[1] * 10] * 1024
+    assert asked(prompt=many, prompt_logprobs=20)
+    with pytest.raises(OpenAIError, match="266240 log-probabilities of prompts; at most 262144"):
+        asked(prompt=many, prompt_logprobs=25)
+    with pytest.raises(OpenAIError, match="send fewer prompts") as refused:
+        asked(prompt=many[:512], echo=True, logprobs=25, n=2)
+    assert refused.value.param == "echo"
 
 
 def test_without_a_seed_one_is_drawn() -> None:
@@ -129,13 +188,6 @@ def test_what_makes_no_sense_is_refused(fields: Any, param: str, message: str) -
 def test_text_beyond_reason_is_refused_before_it_is_tokenized() -> None:
     with pytest.raises(OpenAIError, match="prompts of 38 characters; at most 30"):
         asked(prompt=[PROMPT, PROMPT], limits=Limits(prompt_chars=30))
-
-
-def test_another_model_than_the_loaded_one_is_unknown() -> None:
-    assert asked(model="scripted")
-    for ask in (asked, asked_chat):
-        with pytest.raises(UnknownModel, match="'gpt-9' does not exist here; 'scripted' is loaded"):
-            ask(model="gpt-9")
 
 
 def test_source_runs_are_leased_until_they_are_released() -> None:

@@ -6,11 +6,13 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from sonde.engine import Limits
 from sonde.schema import ChatRequest
+from sonde.schema.completion import PromptLogprob
 from sonde.server.completion.admit import admit_chat
 from sonde.server.completion.chat_shape import ChatShape
 from sonde.server.completion.naming import Named
 from sonde.server.completion.shape import Tally, gathered
-from sonde.server.completion.work import Piece, TokenShown
+from sonde.server.completion.showing import PromptShown, TokenShown
+from sonde.server.completion.work import Piece
 from tests.scripted import Scripted
 
 END, PARIS = Named(0, "token_id:0", None, -1.5), Named(9, " é", " é", -0.5)
@@ -70,3 +72,25 @@ def test_each_choice_is_begun_once() -> None:
 def test_the_count_comes_without_choices() -> None:
     usage = ChatShape().usage(tally()).model_dump()
     assert (usage["choices"], usage["usage"]["prompt_tokens"]) == ([], 3)
+
+
+LISTED = [None, {"9": PromptLogprob(logprob=-0.5, rank=1, decoded_token=" é")}]
+DUMPED = [None, {"9": {"logprob": -0.5, "rank": 1, "decoded_token": " é"}}]
+
+
+def test_13_a_scored_prompt_and_a_reason_are_shown_once() -> None:
+    counted, shape = tally(n=2, prompt_logprobs=0), ChatShape()
+    made = [
+        piece
+        for i in range(2)
+        for piece in (
+            Piece(i, prompt=PromptShown((), LISTED)),
+            Piece(i, "a", finish="stop", reason=7),
+        )
+    ]
+    whole = ChatShape().whole(counted, gathered(counted, made)).model_dump()
+    assert whole["prompt_logprobs"] == DUMPED
+    assert [choice["stop_reason"] for choice in whole["choices"]] == [7, 7]
+    chunks = [chunk.model_dump() for piece in made for chunk in shape.chunks(counted, piece)]
+    assert [chunk.get("prompt_logprobs") for chunk in chunks] == [DUMPED, *[None] * 5]
+    assert [chunk["choices"][0]["stop_reason"] for chunk in chunks] == [None, None, 7] * 2

@@ -124,6 +124,50 @@ def test_the_string_that_is_complete_first_ends_the_text(texts: list[str]) -> No
     assert "".join(shown(["abcd", "bc"], texts)) == "a"
 
 
+def test_13_the_string_that_ends_the_text_is_told_and_can_be_part_of_it() -> None:
+    stops = StopStrings(["zz", "bc"], included=True)
+    assert stops.push("ab") + stops.push("cd") + stops.finish() == "abc"
+    assert stops.found == "bc"
+    assert StopStrings(["x"]).found is None
+
+
+def test_13_a_string_that_is_complete_too_early_ends_nothing() -> None:
+    stops = StopStrings(["ab"])
+    assert stops.push("xab", may_end=False) + stops.push("y") == "xaby"
+    assert stops.push("ab") == ""
+    assert stops.found == "ab"
+
+
+def test_13_a_string_that_begins_early_ends_the_text_when_it_is_complete_later() -> None:
+    stops = StopStrings(["abab"])
+    assert stops.push("xababa", may_end=False) == "xab"
+    assert stops.push("b") == ""
+    assert stops.found == "abab"
+
+
+@given(
+    st.lists(st.text("ab", min_size=1, max_size=3), max_size=8),
+    st.integers(0, 8),
+    st.lists(st.text("ab", min_size=1, max_size=3), min_size=1, max_size=3),
+    st.booleans(),
+)
+def test_13_text_ends_at_the_first_string_that_is_complete_late_enough(
+    texts: list[str], spared: int, strings: list[str], included: bool
+) -> None:
+    whole, early = "".join(texts), len("".join(texts[:spared]))
+    ends = [
+        (i + len(s), i)
+        for s in strings
+        for i in range(len(whole))
+        if whole[i:].startswith(s) and i + len(s) > early
+    ]
+    expected = whole[: min(ends)[not included]] if ends else whole
+    stops = StopStrings(strings, included=included)
+    made = [stops.push(text, may_end=k >= spared) for k, text in enumerate(texts)]
+    assert "".join(made) + stops.finish() == expected
+    assert (stops.found is not None) == bool(ends)
+
+
 alphabet = st.text("ab\n", max_size=12)
 
 

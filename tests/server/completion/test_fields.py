@@ -40,7 +40,7 @@ def test_every_field_of_openais_chat_completions_is_known() -> None:
         {"suffix": "x"},
         {"best_of": 2},
         {"best_of": 3, "n": 2},
-        {"echo": True, "logprobs": 0},
+        {"logprob_token_ids": [3], "echo": True, "logprobs": 0, "max_tokens": 0},
         {"stream_options": {"include_usage": True}},
     ],
 )
@@ -55,7 +55,8 @@ def test_a_completions_field_without_effect_is_accepted() -> None:
     refuse_completion_fields(
         completion(
             presence_penalty=0, frequency_penalty=0.0, logit_bias={}, suffix="", best_of=2, n=2,
-            echo=True, user="u", stream=True, stream_options={"include_obfuscation": False},
+            echo=True, logprobs=0, user="u", stream=True,
+            stream_options={"include_obfuscation": False},
         )
     )  # fmt: skip
     refuse_completion_fields(completion(echo=False, logprobs=5, best_of=1))
@@ -79,6 +80,7 @@ def test_a_completions_field_without_effect_is_accepted() -> None:
         {"reasoning_effort": "high"},
         {"verbosity": "low"},
         {"max_completion_tokens": 3, "max_tokens": 4},
+        {"continue_final_message": True, "add_generation_prompt": True},
         {"top_logprobs": 2},
         {"top_logprobs": 0, "logprobs": False},
     ],

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sonde.backends.base import FromRun, FromVector, Patch
+from sonde.backends.base import FromRun, FromVector, Write
 from sonde.engine import NamedVectors, VectorModule
-from sonde.schema import HOOKS, CompletionPatch, PatchVectors
+from sonde.schema import CLASSIC_HOOKS, CompletionPatch, PatchVectors
 from sonde.server.completion.patching import MOST_AT_ONE_PLACE, resolve
 from sonde.server.errors import OpenAIError
 from tests.engine.test_vectors import packed
@@ -38,18 +38,23 @@ def stored() -> Scripted:
 
 def patches(
     *specs: CompletionPatch, table: PatchVectors | None = None, backend: Scripted | None = None
-) -> tuple[Patch, ...]:
+) -> tuple[Write, ...]:
     return resolve(specs, table, backend or stored(), NAMED, REACH)
 
 
-def values(patch: Patch) -> list[float]:
+def values(patch: Write) -> list[float]:
     assert isinstance(patch.source, FromVector)
     return [float(value) for value in patch.source.values]
 
 
 def test_a_patch_goes_where_it_is_told() -> None:
     [patch] = patches(spec(hook="pre_attn", layer=3, dest_position=5, alpha=-0.5))
-    assert (patch.hook, patch.layer, patch.position, patch.alpha) == ("pre_attn", 3, 5, -0.5)
+    assert (patch.site.hook, patch.site.layer, patch.site.positions[0], patch.alpha) == (
+        "pre_attn",
+        3,
+        5,
+        -0.5,
+    )
     assert patch.mask is None
 
 
@@ -163,7 +168,7 @@ def test_so_many_patches_fit_at_one_layer_and_hook_and_no_more() -> None:
     assert refused.value.param == "patch"
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("hook", CLASSIC_HOOKS)
 def test_two_patches_of_one_place_are_refused(hook: str) -> None:
     with pytest.raises(OpenAIError, match=r"patch\[0\] and patch\[1\] write to the same place"):
         patches(spec(hook=hook), spec(hook=hook, alpha=0.5))

@@ -11,9 +11,9 @@ from sonde.engine import Limits
 from sonde.errors import HookNeverFired, JobCancelled, ServerBusy, SourceRunDropped
 from sonde.schema import CompletionRequest
 from sonde.server.app import stop
-from sonde.server.completion.admit import Asked, admit_completion
+from sonde.server.completion.admit import AdmittedRequest, admit_completion
 from sonde.server.completion.running import Running, start
-from sonde.server.completion.work import Piece, Speech
+from sonde.server.completion.work import Piece
 from sonde.server.parts import Parts
 from sonde.server.serving import assemble
 from tests.server.completion.endless import Endless, opened
@@ -38,13 +38,13 @@ def assembled(tmp_path: Path) -> Iterator[Any]:
         stop(parts, 0)
 
 
-def ask(parts: Parts, **fields: Any) -> Asked:
+def ask(parts: Parts, **fields: Any) -> AdmittedRequest:
     given = {"prompt": [1, 2], "max_tokens": 3, "patch": [PATCH]} | fields
     return admit_completion(CompletionRequest.model_validate(given), parts.backend, {}, Limits())
 
 
 def started(parts: Parts, **fields: Any) -> Running:
-    return start(parts, ask(parts, **fields), Speech.of(parts.backend))
+    return start(parts, ask(parts, **fields), parts.models.default)
 
 
 async def until_released(backend: Endless) -> None:
@@ -138,7 +138,7 @@ async def test_a_run_dropped_before_it_could_be_leased_is_an_error(assembled: An
     asked = ask(parts)
     backend.drop("r")
     with pytest.raises(SourceRunDropped):
-        start(parts, asked, Speech.of(backend))
+        start(parts, asked, parts.models.default)
 
 
 async def test_generated_tokens_are_counted(assembled: Any) -> None:

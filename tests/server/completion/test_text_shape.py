@@ -9,8 +9,9 @@ from sonde.schema import CompletionRequest
 from sonde.server.completion.admit import admit_completion
 from sonde.server.completion.naming import Named
 from sonde.server.completion.shape import Tally, gathered
+from sonde.server.completion.showing import PromptShown, TokenShown
 from sonde.server.completion.text_shape import TextShape
-from sonde.server.completion.work import Piece, TokenShown
+from sonde.server.completion.work import Piece
 from tests.scripted import Scripted
 
 PARIS, ROME = Named(9, " Paris", " Paris", -0.5), Named(10, " Rome", " Rome", -1.5)
@@ -68,3 +69,25 @@ def test_the_count_comes_without_choices() -> None:
     usage = TextShape().usage(counted).model_dump()
     assert usage["choices"] == []
     assert usage["usage"]["completion_tokens"] == 1
+
+
+FIRST = TokenShown(Named(1, "The", "The", 0.0), (), offset=0, scored=False)
+LISTED: Any = [None, {"9": {"logprob": -0.5, "rank": 1, "decoded_token": " Paris"}}]
+SCORED = PromptShown((FIRST, SHOWN), LISTED)
+
+
+def test_13_an_echoed_prompt_comes_before_the_rest_and_its_first_token_has_no_number() -> None:
+    counted = tally(logprobs=2, echo=True, prompt_logprobs=0)
+    made = [Piece(0, "The Paris", prompt=SCORED), *MADE[:1], Piece(0, finish="stop", reason="!")]
+    choice = TextShape().whole(counted, gathered(counted, made)).model_dump()["choices"][0]
+    assert choice["logprobs"]["tokens"] == ["The", " Paris", " Paris"]
+    assert choice["logprobs"]["token_logprobs"] == [None, -0.5, -0.5]
+    assert choice["logprobs"]["top_logprobs"][0] is None
+    assert (choice["stop_reason"], choice["prompt_logprobs"]) == ("!", LISTED)
+    [first] = TextShape().chunks(counted, made[0])
+    [last] = TextShape().chunks(counted, made[2])
+    chunk, end = (each.model_dump()["choices"][0] for each in (first, last))
+    assert (chunk["text"], chunk["prompt_logprobs"]) == ("The Paris", LISTED)
+    assert chunk["logprobs"]["token_logprobs"] == [None, -0.5]
+    assert end["stop_reason"] == "!"
+    assert "prompt_logprobs" not in end

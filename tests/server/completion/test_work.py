@@ -1,19 +1,20 @@
 """Tokens become pieces of text with what was asked for, and end where they have to."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sonde.backends.base import GenerateRequest
+from sonde.backends.base import GenerateRequest, logprobs_of
 from sonde.backends.torch.backend import TorchBackend
 from sonde.engine import Limits
 from sonde.errors import HookNeverFired, SourceRunDropped
-from sonde.schema import CompletionRequest, SourceRun
-from sonde.server.completion.admit import Asked, admit_completion
-from sonde.server.completion.work import Made, Piece, Speech, complete
+from sonde.schema import CompletionRequest, ModelDescription, SourceRun
+from sonde.server.completion.admit import AdmittedRequest, admit_completion
+from sonde.server.completion.work import CompletionItem, Piece, Speech, complete
 from tests.server.tiny_server import OTHER, PROMPT, chatting_backend
 
 ZEROS = {"layer": 1, "hook": "mlp_out", "source_module": "zeros"}
@@ -29,12 +30,12 @@ def speech() -> Speech:
     return Speech.of(backend())
 
 
-def ask(**fields: Any) -> Asked:
+def ask(**fields: Any) -> AdmittedRequest:
     given = {"prompt": PROMPT, "max_tokens": 6, "temperature": 0} | fields
     return admit_completion(CompletionRequest.model_validate(given), backend(), {}, Limits())
 
 
-def made(asked: Asked) -> list[Made]:
+def made(asked: AdmittedRequest) -> list[CompletionItem]:
     return list(complete(backend(), asked, speech()))
 
 
@@ -51,6 +52,18 @@ def greedy(prompt: str = PROMPT, max_tokens: int = 6) -> list[int]:
     """The tokens themselves, from the backend."""
     request = GenerateRequest(tuple(backend().tokenize(prompt)), max_tokens=max_tokens)
     return [each.token for each in backend().generate(request)]
+
+
+def replace_description(model: ModelDescription) -> TorchBackend:
+    """A backend that describes itself otherwise."""
+    made = chatting_backend()
+    made.describe = lambda: model  # type: ignore[method-assign]
+    return made
+
+
+def asked_of(there: TorchBackend, **fields: Any) -> AdmittedRequest:
+    given = {"prompt": PROMPT, "max_tokens": 6, "temperature": 0} | fields
+    return admit_completion(CompletionRequest.model_validate(given), there, {}, Limits())
 
 
 def test_the_text_is_that_of_the_generated_tokens() -> None:
@@ -96,15 +109,58 @@ def test_no_tokens_are_an_end_at_once() -> None:
     assert pieces(max_tokens=0, echo=True) == [Piece(0, PROMPT), Piece(0, finish="length")]
 
 
-def test_an_end_token_ends_the_text_and_is_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_end_token_ends_the_text_and_is_no_part_of_it() -> None:
     tokens = greedy()
     asked = ask(logprobs=0)
-    ends = asked.model.model_copy(update={"end_ids": [tokens[2]]})
-    object.__setattr__(asked, "model", ends)
-    found = [each for each in made(asked) if isinstance(each, Piece)]
-    assert [piece.finish for piece in found][-1] == "stop"
+    ends = replace(asked, ending=replace(asked.ending, ids=frozenset({tokens[2]})))
+    found = [each for each in made(ends) if isinstance(each, Piece)]
+    assert (found[-1].finish, found[-1].reason) == ("stop", None)
+    assert text_of(found) == backend().detokenize(tokens[:2])
     assert sum(piece.generated for piece in found) == 3
     assert [piece.shown.chosen.token for piece in found if piece.shown] == tokens[:3]
+
+
+def test_13_an_ignored_end_token_ends_nothing() -> None:
+    """The model's second token is made its end token."""
+    tokens = greedy()
+    model = backend().describe().model_copy(update={"end_ids": [tokens[1]]})
+    chatting = replace_description(model)
+    ended = [each for each in complete(chatting, asked_of(chatting), speech())]
+    assert isinstance(ended[-1], Piece)
+    assert (ended[-1].finish, ended[-1].reason) == ("stop", None)
+    on = [each for each in complete(chatting, asked_of(chatting, ignore_eos=True), speech())]
+    assert isinstance(on[-1], Piece)
+    assert on[-1].finish == "length"
+    assert "".join(p.text for p in on if isinstance(p, Piece)) == backend().detokenize(tokens)
+
+
+def test_13_a_named_stop_token_is_the_reason() -> None:
+    tokens = greedy()
+    found = pieces(stop_token_ids=[tokens[2]])
+    first = tokens.index(tokens[2])
+    assert (found[-1].finish, found[-1].reason) == ("stop", tokens[2])
+    assert text_of(found) == backend().detokenize(tokens[:first])
+    kept = pieces(stop_token_ids=[tokens[2]], include_stop_str_in_output=True)
+    assert text_of(kept) == backend().detokenize(tokens[: first + 1])
+
+
+def test_13_the_prompt_is_scored_once_for_all_of_its_choices() -> None:
+    """The first piece of every choice has it, and it is the same."""
+    found = pieces(prompt=[PROMPT, OTHER], n=2, max_tokens=2, echo=True, logprobs=1)
+    first = [next(piece for piece in found if piece.index == i) for i in range(4)]
+    assert [piece.text for piece in first] == [PROMPT, PROMPT, OTHER, OTHER]
+    assert first[0].prompt is first[1].prompt is not None
+    assert first[2].prompt is first[3].prompt is not None
+    assert first[0].prompt != first[2].prompt
+    assert sum(piece.generated for piece in found) == 8
+
+
+def test_13_no_tokens_and_a_scored_prompt_are_a_pass_and_no_token() -> None:
+    scored, end = pieces(max_tokens=0, prompt_logprobs=0)
+    assert scored.prompt is not None
+    assert scored.prompt.listed is not None
+    assert len(scored.prompt.listed) == 8
+    assert end == Piece(0, finish="length")
 
 
 def test_a_stop_string_ends_the_text_across_tokens() -> None:
@@ -133,7 +189,7 @@ def test_the_log_probabilities_asked_for_come_with_each_token() -> None:
     tokens = backend().tokenize(PROMPT)
     assert [each.chosen.token for each in shown] == greedy()
     for step, each in enumerate(shown):
-        [row] = backend().baselines([tokens + greedy()[:step]], range(329), [])
+        [row] = backend().baselines([(tokens + greedy()[:step], logprobs_of(range(329)))], [])
         best = np.argsort(-np.array(row))[:3].tolist()
         assert [other.token for other in each.others] == best
         assert [other.logprob for other in each.others] == pytest.approx(

@@ -10,7 +10,7 @@ from tests.server.contract.asking import PATIENCE
 
 @dataclass
 class Gate:
-    """Holds whoever comes to one point, until it is opened."""
+    """Holds threads that come to one point, until it is opened."""
 
     at: str | int
     passed: list[str | int] = field(default_factory=list)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sonde.schema import HOOKS
+from sonde.schema import CLASSIC_HOOKS
 from tests.scripted import Scripted
 from tests.server.contract import test_order
 from tests.server.contract.asking import (
@@ -66,7 +66,7 @@ def test_the_summary_of_a_stream_is_the_body_and_its_cells_fill_the_grid_each_wi
 def test_hooks_of_one_is_hook_except_hook_grids_and_any_number_of_hooks_runs_the_prompt_twice(
     http: httpx.Client, scripted: tuple[Scripted, Served]
 ) -> None:
-    for hook in HOOKS:
+    for hook in CLASSIC_HOOKS:
         one, many = (summary_of(http, sweep_body(**given)) for given in
                      ({"hook": hook}, {"hooks": [hook]}))  # fmt: skip
         assert one["hook_grids"] is None
@@ -76,12 +76,12 @@ def test_hooks_of_one_is_hook_except_hook_grids_and_any_number_of_hooks_runs_the
             "hook": hook, "grid": one["grid"], "argmax": one["argmax"],
         }  # fmt: skip
     backend, served = scripted
-    for hooks in (["post_block"], list(HOOKS)):
+    for hooks in (["post_block"], list(CLASSIC_HOOKS)):
         backend.log.clear()
         backend.scored.clear()
         summary_of(served.http, sweep_body(hooks=hooks))
         baselines = sum(line.startswith("baselines") for line in backend.log)
-        reruns = sum(not row.patches for row in backend.scored)
+        reruns = sum(not row.writes for row in backend.scored)
         assert (baselines, reruns) == (1, 1)
         assert backend.log.count("capture clean") == 1
 
@@ -189,7 +189,7 @@ def token_id(http: httpx.Client, text: str) -> int:
 def test_alpha_0_and_a_self_patch_change_no_bit_and_a_full_replace_gives_the_clean_run(
     http: httpx.Client,
 ) -> None:
-    everywhere = {"hooks": list(HOOKS), "layers": ALL_LAYERS, "positions": "all_prompt"}
+    everywhere = {"hooks": list(CLASSIC_HOOKS), "layers": ALL_LAYERS, "positions": "all_prompt"}
     for fields in ({"alpha": 0}, {"clean_prompt": CORRUPT}):
         made = summary_of(http, sweep_body(**everywhere, **fields))
         values = {v for each in made["hook_grids"] for row in each["grid"] for v in row}

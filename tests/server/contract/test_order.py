@@ -10,7 +10,7 @@ from typing import Literal
 import httpx
 import pytest
 
-from sonde.schema import HOOKS
+from sonde.schema import CLASSIC_HOOKS
 from tests.server.contract.asking import (
     CLEAN,
     LONG,
@@ -29,6 +29,9 @@ from tests.server.contract.asking import (
 from tests.server.contract.conftest import WIDTH
 
 Source = Literal["run", "vector"]
+
+
+VALID = sorted(CLASSIC_HOOKS)
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ ROWS = [
     Wrong(2, {"answer_token": ...}, "answer_token"),
     Wrong(3, {"metric": "logit_diff", "foil_token": ...}, "logit_diff metric requires foil"),
     Wrong(4, {"hooks": []}, "non-empty"),
-    Wrong(5, {"hook": "attn"}, f"not injectable on this model; valid hooks: {sorted(HOOKS)}"),
+    Wrong(5, {"hook": "attn"}, f"not injectable on this model; valid hooks: {VALID}"),
     Wrong(5, {"hooks": ["post_block", "attn_out"]}, "not injectable"),
     Wrong(6, {"layers": [0, 99]}, "out of range [0, 4)"),
     Wrong(6, {"layers": [-1]}, "out of range [0, 4)"),

@@ -9,7 +9,7 @@ import httpx
 import numpy as np
 import pytest
 
-from sonde.schema import HOOKS
+from sonde.schema import CLASSIC_HOOKS
 from tests.engine.test_vectors import packed
 from tests.server.tiny_server import (
     LAYERS,
@@ -60,7 +60,7 @@ def refused(http: httpx.Client, status: int = 400, **fields: Any) -> tuple[str, 
 
 
 def capture(http: httpx.Client, prompt: str = PROMPT, run: str = "clean", **fields: Any) -> Any:
-    source = {"run": run, "hooks": dict.fromkeys(HOOKS, "all")} | fields
+    source = {"run": run, "hooks": dict.fromkeys(CLASSIC_HOOKS, "all")} | fields
     answer = ask(http, prompt=prompt, capture={"patch_source": source}, capture_wait=True)
     return answer["capture_results"]["patch_source"]
 
@@ -89,7 +89,7 @@ def test_a_completion_patched_at_a_site_is_the_cell_of_a_sweep_bit_for_bit(
     assert capture(http)["status"] == "ok"
     body = {
         "prompt": OTHER, "source_run": "clean", "layers": list(range(LAYERS)), "alpha": 0.7,
-        "hooks": list(HOOKS), "answer_token": " city",
+        "hooks": list(CLASSIC_HOOKS), "answer_token": " city",
     }  # fmt: skip
     grids = http.post("/v1/patch_sweep", json=body).json()["hook_grids"]
     [answer_id] = http.post("/tokenize", json={"prompt": " city"}).json()["tokens"]
@@ -108,7 +108,7 @@ def test_a_completion_patched_at_a_site_is_the_cell_of_a_sweep_bit_for_bit(
 def test_a_patch_with_its_own_activation_or_alpha_zero_changes_no_bit(http: httpx.Client) -> None:
     capture(http)
     plain = ask(http, logprobs=20)["choices"]
-    for hook in HOOKS:
+    for hook in CLASSIC_HOOKS:
         patch = {"hook": hook, "layer": 1, "dest_position": 4}
         own = patch | {"source_run": "clean", "source_position": 4}
         none = patch | {"source_module": "zeros", "alpha": 0}
@@ -248,7 +248,7 @@ def test_many_at_once_get_what_each_gets_alone(http: httpx.Client) -> None:
     capture(http)
     bodies: list[dict[str, Any]] = []
     for i in range(24):
-        patch = {"hook": HOOKS[i % 5], "layer": i % LAYERS, "dest_position": i % POSITIONS}
+        patch = {"hook": CLASSIC_HOOKS[i % 5], "layer": i % LAYERS, "dest_position": i % POSITIONS}
         source = {"source_run": "clean", "source_position": i % POSITIONS, "alpha": i / 10}
         fields = {"patch": [patch | source]} if i % 3 else {"capture": CAPTURE}
         bodies.append({"prompt": OTHER, "max_tokens": 1 + i % 4, "logprobs": 5} | fields)

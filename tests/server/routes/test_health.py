@@ -13,7 +13,6 @@ from sonde.schema import Capabilities, ExportFormat, Metric, Pairing
 from sonde.server.app import create_app
 from sonde.server.jobs import Engine
 from sonde.server.parts import Parts
-from sonde.server.routes import health
 from tests.scripted import Scripted
 from tests.server.talking import client_of, parts_over
 
@@ -57,15 +56,15 @@ async def test_a_server_whose_model_answers_is_ready(parts: Parts) -> None:
     assert (answer.status_code, answer.json()) == (200, {"ready": True, "reason": None})
 
 
-async def test_a_server_whose_model_does_not_answer_is_not(
-    parts: Parts, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(health, "READY_SECONDS", 0.05)
+async def test_10_a_server_whose_model_is_busy_is_ready_and_says_so_at_once(parts: Parts) -> None:
+    """However long it takes, and however much waits."""
     async with client_of(create_app(parts)) as http, Busy(parts.engine):
+        calls = [parts.engine.stream(lambda: iter([1])) for _ in range(256)]
         answer = await http.get("/ready")
-    assert (answer.status_code, answer.json()["ready"]) == (503, False)
-    assert "has not answered" in answer.json()["reason"]
-    assert int(answer.headers["retry-after"]) > 0
+        refused = await http.post("/v1/completions", json={"prompt": "The", "max_tokens": 1})
+    assert (answer.status_code, answer.json()) == (200, {"ready": True, "reason": None})
+    assert refused.status_code == 429, "and that is said to whom it concerns"
+    assert len(calls) == 256
 
 
 async def test_a_server_that_stops_is_not_ready(parts: Parts) -> None:

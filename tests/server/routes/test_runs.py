@@ -1,6 +1,7 @@
 """Lists of runs and checkpoints, and how the stream is doing."""
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -110,3 +111,10 @@ def test_health_says_who_listens_how_far_behind_and_what_was_bad(
         assert (run["records_read"], run["lines_sent"]) == (3, 3)
     page.until(lambda _page: get(f"{url}/api/p5/health")["listeners"] == 0)
     assert get(f"{url}/api/p5/health")["runs"][0]["bad_lines"] == 1
+
+
+def test_uptime_does_not_follow_the_wall_clock(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody set the clock back by an hour."""
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() - 3600)
+    assert 0 <= get(f"{url}/api/p5/health")["uptime_seconds"] < 3600

@@ -86,7 +86,11 @@ def test_last_event_id_wins_over_from_and_goes_on_exactly_there(trainer: Trainer
 
 def test_a_last_event_id_of_something_else_begins_again(trainer: Trainer, url: str) -> None:
     trainer.write(2)
-    assert numbers(read(url, **{"Last-Event-ID": "17"})) == [0, 1]
+    found = read(url, **{"Last-Event-ID": "17"})
+    assert numbers(found) == [0, 1]
+    (source,) = (event.data for event in found if event.name == "source")
+    assert source["source"] == "live"
+    assert source["reason"] == "Last-Event-ID '17' is no id of this stream: begun again"
 
 
 def test_from_says_where_to_begin(trainer: Trainer, url: str) -> None:

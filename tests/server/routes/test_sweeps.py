@@ -53,7 +53,7 @@ def events_of(text: str) -> list[tuple[int, Any]]:
     return [(int(i.removeprefix("id: ")), json.loads(d.removeprefix("data: "))) for i, d in frames]
 
 
-async def test_whoever_does_not_want_to_wait_gets_the_entry_and_follows_the_events(
+async def test_a_client_that_does_not_want_to_wait_gets_the_entry_and_follows_the_events(
     http: httpx.AsyncClient,
 ) -> None:
     answer = await http.post(URL, json=SWEEP, headers={"Prefer": "respond-async"})
@@ -75,7 +75,7 @@ async def test_whoever_does_not_want_to_wait_gets_the_entry_and_follows_the_even
     assert {"type": "summary"} | record["summary"] == events[-1][1]
 
 
-async def test_whoever_comes_back_hears_what_came_after_the_last_event_they_heard(
+async def test_a_client_that_comes_back_hears_what_came_after_its_last_event(
     http: httpx.AsyncClient,
 ) -> None:
     sweep = await finished(http)
@@ -86,7 +86,7 @@ async def test_whoever_comes_back_hears_what_came_after_the_last_event_they_hear
         assert rest == everything[last:]
 
 
-async def test_whoever_has_heard_all_is_told_not_to_ask_again(http: httpx.AsyncClient) -> None:
+async def test_a_client_that_has_heard_all_is_told_not_to_ask(http: httpx.AsyncClient) -> None:
     sweep = await finished(http)
     count = len(events_of((await http.get(f"{URL}/{sweep}/events")).text))
     answer = await http.get(f"{URL}/{sweep}/events", headers={"Last-Event-ID": str(count)})

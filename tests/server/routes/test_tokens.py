@@ -1,7 +1,10 @@
 """Text to tokens and back, as clients count on it."""
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,6 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sonde.server.app import create_app
+from sonde.server.lanes import WAITING
+from tests.scripted import Scripted
+from tests.server.talking import SWEEP, client_of, parts_over
 from tests.server.tiny_server import PROMPT, Served, chatting_backend, served
 from tests.tiny_model import END, VOCABULARY
 
@@ -121,3 +128,62 @@ def test_another_model_is_not_found(http: httpx.Client) -> None:
 def test_only_json_is_read(http: httpx.Client) -> None:
     answer = http.post("/tokenize", content=b"prompt=a", headers={"Content-Type": "text/plain"})
     assert answer.status_code == 400
+
+
+class Patient(Scripted):
+    """Takes as long for a long text as it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside, self.go = threading.Event(), threading.Event()
+
+    def tokenize(self, text: str, *, special: bool = True) -> list[int]:
+        if len(text) > 1000:
+            self.inside.set()
+            self.go.wait(60)
+        return super().tokenize(text, special=special)
+
+
+@pytest.mark.anyio
+async def test_08_long_texts_of_callers_without_the_key_delay_nobody_who_has_it(
+    tmp_path: Path,
+) -> None:
+    """Far more of them than there are threads to lend."""
+    backend, key = Patient(), {"Authorization": "Bearer k"}
+    with parts_over(backend, tmp_path, api_key="k") as parts:
+        async with client_of(create_app(parts)) as http:
+            body = {"prompt": "The" + " city" * 400}
+            flood = [asyncio.create_task(http.post("/tokenize", json=body)) for _ in range(50)]
+            try:
+                await asyncio.to_thread(backend.inside.wait, 20)
+                async with asyncio.timeout(30):
+                    sweep = await http.post("/v1/patch_sweep", json=SWEEP, headers=key)
+                    asked = {"prompt": "The city", "max_tokens": 1}
+                    completion = await http.post("/v1/completions", json=asked, headers=key)
+                    tokens = await http.post("/tokenize", json=asked_for("The city"), headers=key)
+                    history = await http.get("/v1/patch_sweep", headers=key)
+            finally:
+                backend.go.set()
+                flooded = await asyncio.gather(*flood)
+    answers = (sweep, completion, tokens, history)
+    assert [answer.status_code for answer in answers] == [200] * 4
+    assert {answer.status_code for answer in flooded} == {200}
+
+
+@pytest.mark.anyio
+async def test_08_more_long_texts_than_may_wait_are_told_to_come_back(tmp_path: Path) -> None:
+    backend = Patient()
+    with parts_over(backend, tmp_path, api_key="k") as parts:
+        async with client_of(create_app(parts)) as http:
+            body = {"prompt": "The" + " city" * 400}
+            flood = [asyncio.create_task(http.post("/tokenize", json=body)) for _ in range(80)]
+            await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
+            backend.go.set()
+            answers = await asyncio.gather(*flood)
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert 0 < len(refused) <= 80 - WAITING
+    assert all(int(answer.headers["retry-after"]) > 0 for answer in refused)
+
+
+def asked_for(prompt: str) -> dict[str, str]:
+    return {"prompt": prompt}

@@ -11,7 +11,7 @@ from sonde.runs.hub import Hub
 from sonde.runs.layout import RunLayout
 from sonde.server.app import create_gateway
 from sonde.server.parts import Gateway
-from sonde.server.routes.ui import NOT_BUILT, PAGES, read_build, routes
+from sonde.server.routes.ui import NOT_BUILT, PAGES, lost, read_build, routes
 from tests.server.talking import client_of
 
 pytestmark = pytest.mark.anyio
@@ -101,3 +101,15 @@ async def test_a_server_without_a_model_has_it_too(tmp_path: Path) -> None:
             answer = await http.get(page)
             assert answer.status_code == 200, page
             assert "text/html" in answer.headers["content-type"]
+
+
+async def test_an_address_that_is_mistyped_is_a_page_for_people_and_json_for_programs(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "index.html").write_text("<!doctype html><title>Sonde</title>")
+    found = lost({"accept": "text/html,application/xhtml+xml,*/*"}, tmp_path)
+    assert found is not None
+    assert (found.status_code, found.media_type) == (404, "text/html; charset=utf-8")
+    assert "Content-Security-Policy" in found.headers
+    assert lost({"accept": "*/*"}, tmp_path) is None
+    assert lost({"accept": "text/html"}, tmp_path / "nothing") is None

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sonde.engine.plan import classic_hooks
 from sonde.errors import BadRequest, LayerOutOfRange, PositionOutOfRange, UnknownHook
 from sonde.schema import CaptureSource, Hook, ModelDescription
 from sonde.server.completion.blame import blaming
@@ -26,9 +27,9 @@ def plan_capture(
     """Check a capture of a prompt of `n_tokens`; without a name, the run gets `own_name`."""
     with blaming(PARAM, PARAM):
         for name in source.hooks:
-            if name not in model.hooks:
-                raise UnknownHook(name, model.hooks)
-        hooks = tuple(hook for hook in model.hooks if hook in source.hooks)
+            if name not in classic_hooks(model):
+                raise UnknownHook(name, classic_hooks(model))
+        hooks = tuple(hook for hook in classic_hooks(model) if hook in source.hooks)
         if not hooks:
             raise BadRequest("hooks must be non-empty: {hook: 'all' or a list of layers}")
         layers: set[int] = set()

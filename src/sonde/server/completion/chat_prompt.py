@@ -14,13 +14,16 @@ def chat_tokens(
     limits: Limits,
     *,
     generation_prompt: bool = True,
+    continue_final: bool = False,
 ) -> list[int]:
     """The conversation as the model's chat template writes it."""
     plain = [{"role": _role(message), "content": _content(message)} for message in messages]
     chars = sum(len(message["content"]) for message in plain)
     if chars > limits.prompt_chars:
         raise BadRequest(f"messages of {chars} characters; at most {limits.prompt_chars}")
-    return backend.render_chat(plain, generation_prompt=generation_prompt)
+    return backend.render_chat(
+        plain, generation_prompt=generation_prompt, continue_final=continue_final
+    )
 
 
 def _role(message: Message) -> str:

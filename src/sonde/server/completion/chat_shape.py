@@ -16,7 +16,8 @@ from sonde.schema import (
 )
 from sonde.server.completion.naming import Named
 from sonde.server.completion.shape import Choice, Tally
-from sonde.server.completion.work import Piece, TokenShown
+from sonde.server.completion.showing import TokenShown
+from sonde.server.completion.work import Piece
 
 
 class ChatShape:
@@ -39,10 +40,12 @@ class ChatShape:
                     message=Answer(content=choice.text),
                     logprobs=_logprobs(choice.shown) if wanted else None,
                     finish_reason=choice.finish or "length",
+                    stop_reason=choice.reason,
                 )
                 for i, choice in enumerate(choices)
             ],
             usage=tally.usage(),
+            prompt_logprobs=choices[0].listed,
             capture_results=tally.capture_results(),
         )
 
@@ -50,14 +53,20 @@ class ChatShape:
         """First who speaks, then what is said, then why it ended."""
         out: list[Wire] = []
         if piece.index not in self._begun:
+            listed = piece.prompt.listed if piece.prompt and not self._begun else None
             self._begun.add(piece.index)
-            out.append(_chunk(tally, piece.index, Delta(role="assistant", content="")))
+            begins = _chunk(tally, piece.index, Delta(role="assistant", content=""))
+            out.append(begins.model_copy(update={"prompt_logprobs": listed}))
         if piece.text or piece.shown:
             logprobs = None if piece.shown is None else _logprobs([piece.shown])
             out.append(_chunk(tally, piece.index, Delta(content=piece.text), logprobs))
         if piece.finish:
             end = ChunkChoice(
-                index=piece.index, delta=Delta(), logprobs=None, finish_reason=piece.finish
+                index=piece.index,
+                delta=Delta(),
+                logprobs=None,
+                finish_reason=piece.finish,
+                stop_reason=piece.reason,
             )
             results = tally.capture_results() if tally.last(piece) else None
             out.append(_with(tally, [end]).model_copy(update={"capture_results": results}))

@@ -98,32 +98,42 @@ class StopStrings:
     cut into tokens.
     """
 
-    def __init__(self, strings: Sequence[str]) -> None:
+    def __init__(self, strings: Sequence[str], *, included: bool = False) -> None:
+        """With `included`, the string that ends the text is part of it."""
         self._strings = strings
+        self._included = included
         self._held = ""
-        self.found = False
+        self._spared = 0
+        """Up to where in `_held` a string may be complete without ending the text."""
+        self.found: str | None = None
 
-    def push(self, text: str) -> str:
-        """What can be shown of the text so far and was not yet."""
-        if self.found:
+    def push(self, text: str, *, may_end: bool = True) -> str:
+        """What can be shown of the text so far and was not yet.
+
+        Without `may_end`, a string that is complete by now ends nothing, now or later.
+        """
+        if self.found is not None:
             return ""
         self._held += text
+        if not may_end:
+            self._spared = len(self._held)
         ends = [
-            (start + len(string), start)
+            (start + len(string), start, string)
             for string in self._strings
-            if (start := self._held.find(string)) >= 0
+            if (start := self._held.find(string, max(0, self._spared - len(string) + 1))) >= 0
         ]
         if ends:
-            self.found = True
-            return self._held[: min(ends)[1]]
+            end, start, self.found = min(ends)
+            return self._held[: end if self._included else start]
         shown = len(self._held) - self._could_begin()
         out, self._held = self._held[:shown], self._held[shown:]
+        self._spared = max(0, self._spared - shown)
         return out
 
     def finish(self) -> str:
         """What was held back: no more text will come."""
         held, self._held = self._held, ""
-        return "" if self.found else held
+        return "" if self.found is not None else held
 
     def _could_begin(self) -> int:
         """Length of the longest end of the text that begins a stop string."""

@@ -25,7 +25,7 @@ def _empty(value: Any) -> bool:
 
 NO_TOOLS = "the model calls no tools"
 TEXT_ONLY = "text comes in and text goes out"
-NO_BIAS = "tokens are drawn by the model's own log-probabilities"
+NO_BIAS = "repetition_penalty is what there is"
 
 COMPLETION: Mapping[str, tuple[Harmless, str]] = {
     "suffix": (_empty, "text is continued, not filled in"),
@@ -72,11 +72,11 @@ def refuse_completion_fields(request: CompletionRequest) -> None:
             "leave best_of out or make them equal",
             param="best_of",
         )
-    if request.echo and request.logprobs is not None:
+    if request.logprob_token_ids and request.echo and request.max_tokens == 0:
         raise OpenAIError(
-            "echo with logprobs needs log-probabilities of the prompt's own tokens, which are not "
-            "computed; send one of the two",
-            param="echo",
+            "logprob_token_ids are of generated tokens, and with echo and max_tokens 0 there are "
+            "none; leave them out",
+            param="logprob_token_ids",
         )
 
 
@@ -91,6 +91,12 @@ def refuse_chat_fields(request: ChatRequest) -> None:
             f"max_tokens is {request.max_tokens} and max_completion_tokens is "
             f"{request.max_completion_tokens}; they mean the same: send one",
             param="max_completion_tokens",
+        )
+    if request.continue_final_message and request.add_generation_prompt:
+        raise OpenAIError(
+            "continue_final_message and add_generation_prompt are both true: the last message is "
+            "continued, or another one begins; send one",
+            param="continue_final_message",
         )
     if request.top_logprobs is not None and not request.logprobs:
         raise OpenAIError("top_logprobs needs logprobs: true", param="top_logprobs")

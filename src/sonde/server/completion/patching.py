@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sonde.backends.base import Backend, FromRun, FromVector, Patch, Vector
+from sonde.backends.base import Backend, FromRun, FromVector, Vector, Write, write_at
+from sonde.backends.spots import spots
 from sonde.engine import NamedVectors
+from sonde.engine.plan import classic_hooks
 from sonde.engine.vectors import mask_vector, row, unpack
 from sonde.errors import (
     BadRequest,
@@ -23,7 +25,14 @@ from sonde.errors import (
     UnknownSourceRun,
     UnknownVector,
 )
-from sonde.schema import CompletionPatch, Hook, ModelDescription, PatchVectors, SourceRun
+from sonde.schema import (
+    HOOK_TABLE,
+    CompletionPatch,
+    Hook,
+    ModelDescription,
+    PatchVectors,
+    SourceRun,
+)
 from sonde.server.completion.blame import blaming
 
 MOST_AT_ONE_PLACE = 63
@@ -33,7 +42,7 @@ Table = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Held:
+class PatchSources:
     """What patches may take their values from."""
 
     model: ModelDescription
@@ -48,13 +57,13 @@ def resolve(
     backend: Backend,
     modules: NamedVectors,
     reach: int,
-) -> tuple[Patch, ...]:
-    """The patches; `reach` is how many positions will be computed in every choice."""
+) -> tuple[Write, ...]:
+    """The writes; `reach` is how many positions will be computed in every choice."""
     with blaming("patch"):
         if patch_vectors is not None and not specs:
             raise BadRequest("patch_vectors without patch: nothing refers to them")
         table = None if patch_vectors is None else unpack(patch_vectors, where="patch")
-        held = Held(backend.describe(), modules, backend.manifests(), table)
+        held = PatchSources(backend.describe(), modules, backend.manifests(), table)
     made = []
     for i, spec in enumerate(specs):
         with blaming("patch", f"patch[{i}]"):
@@ -64,11 +73,11 @@ def resolve(
     return tuple(made)
 
 
-def _patch(spec: CompletionPatch, held: Held, reach: int, where: str) -> Patch:
+def _patch(spec: CompletionPatch, held: PatchSources, reach: int, where: str) -> Write:
     model = held.model
-    hook = next((name for name in model.hooks if name == spec.hook), None)
+    hook = next((name for name in classic_hooks(model) if name == spec.hook), None)
     if hook is None:
-        raise UnknownHook(spec.hook, model.hooks)
+        raise UnknownHook(spec.hook, classic_hooks(model))
     if not 0 <= spec.layer < model.n_layers:
         raise LayerOutOfRange(spec.layer, model.n_layers)
     if not 0 <= spec.dest_position < reach:
@@ -80,10 +89,12 @@ def _patch(spec: CompletionPatch, held: Held, reach: int, where: str) -> Patch:
     mask = None
     if spec.mask is not None:
         mask = _fitting(mask_vector(spec.mask, held.table, model.width, where=where), model)
-    return Patch(hook, spec.layer, spec.dest_position, source, spec.alpha, mask)
+    return write_at(hook, spec.layer, spec.dest_position, source, spec.alpha, mask)
 
 
-def _source(spec: CompletionPatch, hook: Hook, held: Held, where: str) -> FromRun | FromVector:
+def _source(
+    spec: CompletionPatch, hook: Hook, held: PatchSources, where: str
+) -> FromRun | FromVector:
     """The one source that a patch has."""
     given = [spec.source_run, spec.source_module, spec.source_inline]
     if sum(each is not None for each in given) != 1:
@@ -99,7 +110,7 @@ def _source(spec: CompletionPatch, hook: Hook, held: Held, where: str) -> FromRu
     return FromVector(_named(spec.source_module, hook, spec.layer, held))
 
 
-def _from_run(name: str, hook: Hook, layer: int, position: int, held: Held) -> FromRun:
+def _from_run(name: str, hook: Hook, layer: int, position: int, held: PatchSources) -> FromRun:
     run = held.runs.get(name)
     if run is None:
         raise UnknownSourceRun(
@@ -116,7 +127,7 @@ def _from_run(name: str, hook: Hook, layer: int, position: int, held: Held) -> F
     return FromRun(name, (position,), run.generation)
 
 
-def _named(name: str, hook: Hook, layer: int, held: Held) -> Vector:
+def _named(name: str, hook: Hook, layer: int, held: PatchSources) -> Vector:
     if name == "zeros":
         return np.zeros(held.model.width, dtype=np.float32)
     if name not in held.modules:
@@ -130,23 +141,24 @@ def _fitting(taken: Vector, model: ModelDescription) -> Vector:
     return taken
 
 
-def _check_together(patches: Sequence[Patch]) -> None:
+def _check_together(writes: Sequence[Write]) -> None:
     """Not too many at one place, and no two that write to the same tensor: which would win?"""
-    places = Counter((patch.layer, patch.hook) for patch in patches)
+    places = Counter((write.site.layer, write.site.hook) for write in writes)
     for (layer, hook), count in places.items():
         if count > MOST_AT_ONE_PLACE:
             raise BadRequest(
                 f"{count} patches at layer {layer}, {hook}; at most {MOST_AT_ONE_PLACE} fit there"
             )
-    seen: dict[tuple[Hook, int, int], int] = {}
-    for i, patch in enumerate(patches):
-        place = (patch.hook, patch.layer, patch.position)
-        if patch.hook == "post_block":  # the same tensor enters the next layer
-            place = ("pre_attn", patch.layer + 1, patch.position)
+    seen: dict[tuple[Hook | None, int, int], int] = {}
+    for i, spot in enumerate(spots(writes)):
+        enters = HOOK_TABLE[spot.hook].enters
+        # What leaves a layer is the very tensor that enters the next.
+        inside = spot.hook if enters is None else None
+        place = (inside, spot.layer + (enters or 0), spot.position)
         if place in seen:
             raise BadRequest(
-                f"patch[{seen[place]}] and patch[{i}] write to the same place: {patch.hook}, "
-                f"layer {patch.layer}, position {patch.position} (post_block of a layer is "
+                f"patch[{seen[place]}] and patch[{i}] write to the same place: {spot.hook}, "
+                f"layer {spot.layer}, position {spot.position} (post_block of a layer is "
                 "pre_attn of the next); keep one"
             )
         seen[place] = i

@@ -5,7 +5,7 @@ The one place where a client's leaving stops the work, in both ways of answering
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 
 from starlette.requests import Request
@@ -13,31 +13,34 @@ from starlette.responses import Response
 
 from sonde.errors import SondeError
 from sonde.schema import Wire
-from sonde.server.completion.admit import Asked
+from sonde.server.completion.admit import AdmittedRequest
 from sonde.server.completion.running import Running, start
 from sonde.server.completion.shape import Shape, Tally, gathered
-from sonde.server.completion.work import Speech
+from sonde.server.completion.work import CompletionItem
 from sonde.server.errors import openai_event
 from sonde.server.leaving import unless_gone
 from sonde.server.parts import Parts
+from sonde.server.pool import ServedModel
 from sonde.server.sse import DONE, event_stream, frame
 
 
 async def respond(
-    parts: Parts, request: Request, asked: Asked, shape: Shape, speech: Speech
+    parts: Parts, request: Request, asked: AdmittedRequest, shape: Shape, served: ServedModel
 ) -> Response:
     """The answer. It stops being made when the client leaves.
 
     A stream waits a little for its first token before it begins, so that what goes wrong at once
     has a status.
     """
-    running = start(parts, asked, speech)
+    running = start(parts, asked, served)
     beat = parts.network.heartbeat_seconds
     tally = Tally(asked)
     try:
         if not asked.stream:
             made = await unless_gone(request, running.whole())
-            return _json(shape.whole(tally, gathered(tally, made)))
+            if asked.scoring.most is None:
+                return _whole(shape, tally, made)
+            return await asyncio.to_thread(_whole, shape, tally, made)  # it may be megabytes
         with suppress(TimeoutError):
             async with asyncio.timeout(beat):
                 await unless_gone(request, running.began())
@@ -72,5 +75,6 @@ def _chunk(chunk: Wire, tally: Tally) -> bytes:
     return text.encode()
 
 
-def _json(answer: Wire) -> Response:
+def _whole(shape: Shape, tally: Tally, made: Sequence[CompletionItem]) -> Response:
+    answer = shape.whole(tally, gathered(tally, made))
     return Response(answer.model_dump_json(), media_type="application/json")

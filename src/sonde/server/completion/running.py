@@ -1,4 +1,4 @@
-"""A completion on its way from the engine's thread to whoever asked for it.
+"""A completion on its way from the engine's thread to the client that asked for it.
 
 Nothing is dropped in between and nothing waits for the reader: a completion is short, and a slow
 client must not hold up the engine's thread.
@@ -6,12 +6,14 @@ client must not hold up the engine's thread.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 
-from sonde.server.completion.admit import Asked
-from sonde.server.completion.work import Made, Piece, Speech, complete
+from sonde.errors import WeightsChanged
+from sonde.server.completion.admit import AdmittedRequest
+from sonde.server.completion.work import CompletionItem, Piece, complete
 from sonde.server.jobs import Job
 from sonde.server.parts import Parts
+from sonde.server.pool import ServedModel
 
 log = logging.getLogger(__name__)
 
@@ -30,14 +32,14 @@ class Running:
         self._loop = loop
         self._count = count
         self._release = release
-        self._made: list[Made] = []
+        self._made: list[CompletionItem] = []
         self._news = asyncio.Event()
         self._over = False
         self._error: BaseException | None = None
 
     # On the engine's thread.
 
-    def item(self, made: Made) -> None:
+    def item(self, made: CompletionItem) -> None:
         """A token, or what was captured."""
         if isinstance(made, Piece) and made.generated:
             self._count(made.generated)
@@ -73,7 +75,7 @@ class Running:
         if self._error is not None and not self._made:
             raise self._error
 
-    async def batches(self) -> AsyncGenerator[list[Made]]:
+    async def batches(self) -> AsyncGenerator[list[CompletionItem]]:
         """What comes, as it comes; raises what went wrong."""
         while True:
             await self._news.wait()
@@ -86,20 +88,33 @@ class Running:
                     raise self._error
                 return
 
-    async def whole(self) -> list[Made]:
+    async def whole(self) -> list[CompletionItem]:
         """All of it."""
         return [each async for batch in self.batches() for each in batch]
 
 
-def start(parts: Parts, asked: Asked, speech: Speech) -> Running:
-    """Lease what is needed and queue the work."""
-    backend = parts.backend
+def start(parts: Parts, asked: AdmittedRequest, served: ServedModel) -> Running:
+    """Lease what is needed and queue the work.
+
+    The model that it was admitted for may have gone until it is its turn: it is loaded again then,
+    but what was captured on it before is not there.
+    """
     loop, count = asyncio.get_running_loop(), parts.metrics.generated
-    running = Running(loop, lambda: asked.release(backend), count)
+    running = Running(loop, lambda: asked.release(served.backend), count)
+
+    def work(now: ServedModel) -> Iterator[CompletionItem]:
+        loaded = now.backend.describe().weights
+        if now is not served and loaded != asked.model.weights:
+            raise WeightsChanged(asked.model.weights, loaded)
+        try:
+            yield from complete(now.backend, asked, now.speech)
+        finally:
+            asked.release(now.backend)
+
     try:
-        asked.lease(backend)
-        running.job = parts.engine.submit(lambda: complete(backend, asked, speech), running)
+        asked.lease(served.backend)
+        running.job = parts.engine.submit(lambda: parts.models.run(served.source, work), running)
     except BaseException:
-        asked.release(backend)
+        asked.release(served.backend)
         raise
     return running

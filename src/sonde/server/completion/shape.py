@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sonde.schema import CaptureResult, FinishReason, SourceRun, Usage, Wire
-from sonde.server.completion.admit import Asked
-from sonde.server.completion.work import Made, Piece, TokenShown
+from sonde.schema.completion import PromptLogprobs
+from sonde.server.completion.admit import AdmittedRequest
+from sonde.server.completion.showing import TokenShown
+from sonde.server.completion.work import CompletionItem, Piece
 
 
 @dataclass
@@ -20,24 +22,30 @@ class Choice:
     text: str = ""
     shown: list[TokenShown] = field(default_factory=list)
     finish: FinishReason | None = None
+    reason: str | int | None = None
+    listed: PromptLogprobs | None = None
 
     def add(self, piece: Piece) -> None:
         """Take in a piece."""
         self.text += piece.text
+        if piece.prompt is not None:
+            self.shown += piece.prompt.echoed
+            self.listed = piece.prompt.listed
         self.shown += [] if piece.shown is None else [piece.shown]
         self.finish = piece.finish or self.finish
+        self.reason = piece.reason if piece.finish else self.reason
 
 
 @dataclass
 class Tally:
     """Counts what a completion made, and keeps what was captured."""
 
-    asked: Asked
+    asked: AdmittedRequest
     created: int = field(default_factory=lambda: int(time.time()))
     generated: int = 0
     captured: SourceRun | None = None
 
-    def pieces(self, made: Iterable[Made]) -> list[Piece]:
+    def pieces(self, made: Iterable[CompletionItem]) -> list[Piece]:
         """The pieces among what was made."""
         out = []
         for each in made:
@@ -97,7 +105,7 @@ class Shape(Protocol):
         ...
 
 
-def gathered(tally: Tally, made: Iterable[Made]) -> list[Choice]:
+def gathered(tally: Tally, made: Iterable[CompletionItem]) -> list[Choice]:
     """The choices of a completion that has ended."""
     choices = [Choice() for _ in range(tally.choices)]
     for piece in tally.pieces(made):

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from sonde.schema import Completion, CompletionChoice, Logprobs, Wire
 from sonde.server.completion.shape import Choice, Tally
-from sonde.server.completion.work import Piece, TokenShown
+from sonde.server.completion.showing import PromptShown, TokenShown
+from sonde.server.completion.work import Piece
 
 
 class TextShape:
@@ -19,6 +20,8 @@ class TextShape:
                 text=choice.text,
                 logprobs=_logprobs(choice.shown) if wanted else None,
                 finish_reason=choice.finish,
+                stop_reason=choice.reason,
+                prompt_logprobs=choice.listed,
             )
             for i, choice in enumerate(choices)
         ]
@@ -27,13 +30,17 @@ class TextShape:
 
     def chunks(self, tally: Tally, piece: Piece) -> list[Wire]:
         """One chunk, when there is text, a token to show or an end."""
-        if not (piece.text or piece.shown or piece.finish):
+        if not (piece.text or piece.shown or piece.finish or piece.prompt):
             return []
+        shown = [] if piece.shown is None else [piece.shown]
+        prompt = PromptShown() if piece.prompt is None else piece.prompt
         choice = CompletionChoice(
             index=piece.index,
             text=piece.text,
-            logprobs=None if piece.shown is None else _logprobs([piece.shown]),
+            logprobs=_logprobs([*prompt.echoed, *shown]) if prompt.echoed or shown else None,
             finish_reason=piece.finish,
+            stop_reason=piece.reason,
+            prompt_logprobs=prompt.listed,
         )
         chunk = _completion(tally, [choice])
         if tally.last(piece):
@@ -58,7 +65,11 @@ def _completion(tally: Tally, choices: list[CompletionChoice]) -> Completion:
 def _logprobs(shown: Sequence[TokenShown]) -> Logprobs:
     return Logprobs(
         tokens=[each.chosen.name for each in shown],
-        token_logprobs=[each.chosen.logprob for each in shown],
-        top_logprobs=[{named.name: named.logprob for named in each.others} for each in shown],
+        token_logprobs=[each.chosen.logprob if each.scored else None for each in shown],
+        top_logprobs=[_top(each) if each.scored else None for each in shown],
         text_offset=[each.offset for each in shown],
     )
+
+
+def _top(shown: TokenShown) -> dict[str, float]:
+    return {named.name: named.logprob for named in shown.others}

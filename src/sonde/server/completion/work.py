@@ -10,22 +10,18 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from sonde.backends.base import Backend, GeneratedToken, GenerateRequest
+from sonde.backends.spots import spots
 from sonde.errors import HookNeverFired
 from sonde.schema import FinishReason, SourceRun
-from sonde.server.completion.admit import Asked, Prompt
+from sonde.server.completion.admit import AdmittedRequest, Prompt
 from sonde.server.completion.decoding import Decoder, InnerText, StopStrings
-from sonde.server.completion.naming import Named, TokenNames
-
-
-@dataclass(frozen=True)
-class TokenShown:
-    """One generated token with the log-probabilities that were asked for."""
-
-    chosen: Named
-    others: tuple[Named, ...]
-    """The chosen token among the likeliest ones, or among the ones asked for; likeliest first."""
-    offset: int
-    """Where its text begins in the choice's."""
+from sonde.server.completion.naming import TokenNames
+from sonde.server.completion.showing import (
+    PromptShown,
+    TokenShown,
+    prompt_shown,
+    token_shown,
+)
 
 
 @dataclass(frozen=True)
@@ -37,9 +33,13 @@ class Piece:
     shown: TokenShown | None = None
     generated: int = 0
     finish: FinishReason | None = None
+    reason: str | int | None = None
+    """With an end: the stop string or the named stop token that made it."""
+    prompt: PromptShown | None = None
+    """Log-probabilities of the prompt, in the first piece of a choice if they were asked for."""
 
 
-Made = Piece | SourceRun
+CompletionItem = Piece | SourceRun
 
 
 @dataclass(frozen=True)
@@ -56,53 +56,79 @@ class Speech:
         return cls(text, TokenNames(text))
 
 
-def complete(backend: Backend, asked: Asked, speech: Speech) -> Iterator[Made]:
+def complete(backend: Backend, asked: AdmittedRequest, speech: Speech) -> Iterator[CompletionItem]:
     """All choices, prompt by prompt."""
     plan = asked.capture
     if plan is not None:
         tokens = asked.prompts[0].tokens
         yield backend.capture(plan.run, tokens, plan.hooks, plan.layers, plan.positions)
     for k, prompt in enumerate(asked.prompts):
+        known: PromptShown | None = None
         for i in range(k * asked.n, (k + 1) * asked.n):
             asked.lease(backend)  # again for each choice: they may wait for one another
-            yield from _choice(backend, asked, prompt, i, speech)
+            known = yield from _choice(backend, asked, prompt, i, speech, known)
 
 
 def _choice(
-    backend: Backend, asked: Asked, prompt: Prompt, index: int, speech: Speech
-) -> Iterator[Piece]:
+    backend: Backend,
+    asked: AdmittedRequest,
+    prompt: Prompt,
+    index: int,
+    speech: Speech,
+    known: PromptShown | None,
+) -> Generator[Piece, None, PromptShown | None]:
+    """One choice. -> what is shown of its prompt, for the next: it is computed once."""
+    ending = asked.ending
     decoder = Decoder(speech.text, prompt.tokens)
-    stops = StopStrings(asked.sampling.stops)
-    if prompt.text:
-        yield Piece(index, prompt.text)
-    offset, count, ended = len(prompt.text), 0, False
-    for made in _tokens(backend, asked, prompt, index):
-        fresh = decoder.push(made.token)
-        shown = _shown(made, fresh, offset, speech.names) if asked.shown.wanted else None
-        offset, count = offset + len(fresh), count + 1
-        ended = made.token in asked.model.end_ids
-        yield Piece(index, stops.push(fresh), shown, generated=1)
-        if stops.found:
+    stops = StopStrings(ending.strings, included=ending.included)
+    wanted = asked.scoring.most is not None and known is None
+    if not wanted and (prompt.text or known is not None):
+        yield Piece(index, prompt.text, prompt=known)
+    offset, count, last = len(prompt.text), 0, -1
+    for made in _tokens(backend, asked, prompt, index, scored=wanted):
+        if wanted and known is None:
+            known = prompt_shown(prompt, made.prompt, asked.scoring, speech.names)
+            yield Piece(index, prompt.text, prompt=known)
+        if not asked.sampling.max_tokens:
+            continue
+        count, last = count + 1, made.token
+        skipped = last in ending.ids and not ending.included
+        fresh = "" if skipped else decoder.push(last)
+        shown = token_shown(made, fresh, offset, speech.names) if asked.shown.wanted else None
+        offset += len(fresh)
+        yield Piece(index, stops.push(fresh, may_end=count > ending.min_tokens), shown, generated=1)
+        if stops.found is not None:
             _check_reached(asked, len(prompt.tokens), count)
             break
-    text = stops.push(decoder.finish()) + stops.finish()
-    yield Piece(index, text, finish="stop" if ended or stops.found else "length")
+    text = stops.push(decoder.finish(), may_end=count > ending.min_tokens) + stops.finish()
+    ended = last in ending.ids or stops.found is not None
+    reason = stops.found or (last if last in ending.named else None)
+    yield Piece(index, text, finish="stop" if ended else "length", reason=reason)
+    return known
 
 
-def _tokens(backend: Backend, asked: Asked, prompt: Prompt, index: int) -> Iterator[GeneratedToken]:
-    sampling = asked.sampling
-    if not sampling.max_tokens:
+def _tokens(
+    backend: Backend, asked: AdmittedRequest, prompt: Prompt, index: int, *, scored: bool
+) -> Iterator[GeneratedToken]:
+    """The tokens of a choice. A prompt that is `scored` comes with one, also if none is wanted."""
+    sampling, ending = asked.sampling, asked.ending
+    if not (sampling.max_tokens or scored):
         return
     request = GenerateRequest(
         prompt.tokens,
-        max_tokens=sampling.max_tokens,
-        patches=asked.patches,
+        max_tokens=max(sampling.max_tokens, 1),
+        writes=asked.writes,
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         seed=_seed(sampling.seed, index),
-        stop_ids=frozenset(asked.model.end_ids),
+        stop_ids=ending.ids,
         logprob_ids=asked.shown.ids,
         top_logprobs=asked.shown.likeliest,
+        top_k=sampling.top_k,
+        min_p=sampling.min_p,
+        min_tokens=ending.min_tokens,
+        repetition_penalty=sampling.repetition_penalty,
+        prompt_logprobs=asked.scoring.most if scored else None,
     )
     work = cast(Generator[GeneratedToken, Any, None], backend.generate(request))
     with closing(work):
@@ -114,21 +140,12 @@ def _seed(seed: int, index: int) -> int:
     return (seed + index + 2**63) % 2**64 - 2**63
 
 
-def _shown(made: GeneratedToken, fresh: str, offset: int, names: TokenNames) -> TokenShown:
-    """A token that brought `fresh` text: its own, and before it what it did not complete."""
-    others = names.ranked({**made.logprobs, made.token: made.logprob})
-    chosen = next(named for named in others if named.token == made.token)
-    if chosen.text and fresh.endswith(chosen.text):
-        offset += len(fresh) - len(chosen.text)
-    return TokenShown(chosen, tuple(others), offset)
-
-
-def _check_reached(asked: Asked, n_tokens: int, count: int) -> None:
+def _check_reached(asked: AdmittedRequest, n_tokens: int, count: int) -> None:
     """A stop string ended the choice: the backend could not see whether all patches were made."""
     last = n_tokens + count - 2
-    for patch in asked.patches:
-        if patch.position > last:
+    for spot in spots(asked.writes):
+        if spot.position > last:
             raise HookNeverFired(
                 f"a stop string ended the completion after {count} tokens, before position "
-                f"{patch.position} was computed; the patch there did nothing"
+                f"{spot.position} was computed; the patch there did nothing"
             )

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from sonde.errors import BadRequest
 from sonde.runs.analytics.service import Analytics, Question
 from sonde.runs.hub import Hub
+from sonde.runs.probes import known_changes
 from sonde.schema.analytics import (
     Curves,
     GenerationPage,
@@ -32,12 +33,13 @@ from sonde.schema.analytics import (
     Vocabulary,
 )
 from sonde.schema.base import Wire
+from sonde.schema.changed import ChangedAnswer
 from sonde.server.routes.runs import Run
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from sonde.runs.analytics.analysis import Known
+    from sonde.runs.analytics.analysis import RunContents
     from sonde.runs.analytics.axis import Axis
 
 LARGEST = 2**53
@@ -76,7 +78,7 @@ class Stretch:
     columns: Columns = 256
     level: Level = None
 
-    def of(self, known: "Known") -> "Axis | None":
+    def of(self, known: "RunContents") -> "Axis | None":
         """The columns, for what is known of a run; None where that is nothing."""
         from sonde.runs.analytics.heatmap import time_axis
 
@@ -111,7 +113,7 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
     async def overview(run: Run = None) -> Response:
         """A run in a few numbers, and what is missing."""
 
-        def question(known: "Known", cursor: "DuckDBPyConnection") -> Wire:
+        def question(known: "RunContents", cursor: "DuckDBPyConnection") -> Wire:
             from sonde.runs.analytics.overview import overview as overview_of
 
             return overview_of(known, cursor, run or hub.name_of(hub.layout_of(None)))
@@ -124,7 +126,7 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
     ) -> Response:
         """Layers over time."""
 
-        def question(known: "Known", cursor: "DuckDBPyConnection") -> Wire:
+        def question(known: "RunContents", cursor: "DuckDBPyConnection") -> Wire:
             from sonde.runs.analytics.heatmap import layer_tile
 
             return layer_tile(known, cursor, time.of(known), measure)
@@ -146,7 +148,7 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
         """Features of a layer over time: those named, or the highest ranked of the stretch."""
         wanted = None if named is None else numbers(named)
 
-        def question(known: "Known", cursor: "DuckDBPyConnection") -> Wire:
+        def question(known: "RunContents", cursor: "DuckDBPyConnection") -> Wire:
             from sonde.runs.analytics.heatmap import feature_tile
 
             at, which = time.of(known), layer if layer is not None else min(known.layers, default=0)
@@ -166,7 +168,7 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
     ) -> Response:
         """Reconstruction loss against reward, a point a generation, with correlations."""
 
-        def question(known: "Known", cursor: "DuckDBPyConnection") -> Wire:
+        def question(known: "RunContents", cursor: "DuckDBPyConnection") -> Wire:
             from sonde.runs.analytics.scatter import scatter as scatter_of
 
             return scatter_of(known, cursor, layer, first_step=first, last_step=last, points=points)
@@ -179,9 +181,17 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
         layer: Annotated[
             int | None, Query(ge=0, le=LARGEST, description="Without it, all layers.")
         ] = None,
-        n: Annotated[int, Query(ge=1, le=256, description="Passed generations.")] = 64,
+        n: Annotated[
+            int | None,
+            Query(ge=1, le=100_000, description="Passed generations; without it, all of the run."),
+        ] = None,
         m: Annotated[
-            int | None, Query(ge=1, le=256, description="Of them, at least; else three quarters.")
+            int | None,
+            Query(
+                ge=1,
+                le=100_000,
+                description="Of them, at least; else three quarters, or a tenth of a whole run.",
+            ),
         ] = None,
         min_tokens: Annotated[int, Query(ge=1, le=10_000)] = 1,
         rate: Annotated[float, Query(gt=0, lt=1, description="Of false discoveries.")] = 0.05,
@@ -189,7 +199,7 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
     ) -> Response:
         """Features that passed generations keep using, and whether failed ones lack them."""
 
-        def question(known: "Known", cursor: "DuckDBPyConnection") -> Wire:
+        def question(known: "RunContents", cursor: "DuckDBPyConnection") -> Wire:
             from sonde.runs.analytics.vocabulary import vocabulary as vocabulary_of
 
             return vocabulary_of(
@@ -219,7 +229,7 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
     ) -> Response:
         """Generations, newest first."""
 
-        def question(known: "Known", _cursor: "DuckDBPyConnection") -> Wire:
+        def question(known: "RunContents", _cursor: "DuckDBPyConnection") -> Wire:
             from sonde.runs.analytics.generation import generation_page
 
             return generation_page(
@@ -242,7 +252,7 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
     ) -> Response:
         """One generation, token by token with its features."""
 
-        def question(known: "Known", cursor: "DuckDBPyConnection") -> Wire:
+        def question(known: "RunContents", cursor: "DuckDBPyConnection") -> Wire:
             from sonde.runs.analytics.generation import generation_view
 
             return generation_view(known, cursor, name, limit=limit)
@@ -257,9 +267,9 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
         step: Annotated[int, Query(ge=0, le=LARGEST)] = 0,
         limit: Annotated[int, Query(ge=1, le=4096, description="Tokens.")] = 1024,
     ) -> Response:
-        """Recorded tokens of a step with their features, whoever's they are."""
+        """Recorded tokens of a step with their features, of any run."""
 
-        def question(known: "Known", cursor: "DuckDBPyConnection") -> Wire:
+        def question(known: "RunContents", cursor: "DuckDBPyConnection") -> Wire:
             from sonde.runs.analytics.generation import token_stretch
 
             return token_stretch(known, cursor, step, start, end, limit)
@@ -270,7 +280,7 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
     async def rewards(steps: Annotated[Steps, Depends()], run: Run = None) -> Response:
         """The reward curve."""
 
-        def question(known: "Known", _cursor: "DuckDBPyConnection") -> Wire:
+        def question(known: "RunContents", _cursor: "DuckDBPyConnection") -> Wire:
             from sonde.runs.analytics.curves import reward_curves
 
             return reward_curves(known, **asdict(steps))
@@ -281,12 +291,29 @@ def routes(hub: Hub, analytics: Analytics) -> APIRouter:
     async def health(steps: Annotated[Steps, Depends()], run: Run = None) -> Response:
         """How well dictionaries fit over time, what recording costs, and warnings."""
 
-        def question(known: "Known", _cursor: "DuckDBPyConnection") -> Wire:
+        def question(known: "RunContents", _cursor: "DuckDBPyConnection") -> Wire:
             from sonde.runs.analytics.curves import health_curves
 
             return health_curves(known, **asdict(steps))
 
         return await answer(run, question)
+
+    @router.get("/telemetry", operation_id="telemetry_curves", response_model=Curves)
+    async def telemetry(steps: Annotated[Steps, Depends()], run: Run = None) -> Response:
+        """KL, policy loss, entropy, gradient norm, lengths, truncation and speed."""
+
+        def question(known: "RunContents", _cursor: "DuckDBPyConnection") -> Wire:
+            from sonde.runs.analytics.curves import telemetry_curves
+
+            return telemetry_curves(known, **asdict(steps))
+
+        return await answer(run, question)
+
+    @router.get("/changed", operation_id="run_changed", response_model=ChangedAnswer)
+    async def changed(run: Run = None, first: First = None, last: Last = None) -> ChangedAnswer:
+        """What the policy does that it did not, where `sonde runs changed` has compared it."""
+        layout = await analytics.call(hub.layout_of, run)
+        return await analytics.call(known_changes, layout, first, last)
 
     return router
 

@@ -8,14 +8,13 @@ from sonde.schema import ChatCompletion, ChatRequest
 from sonde.server.completion.admit import admit_chat
 from sonde.server.completion.chat_shape import ChatShape
 from sonde.server.completion.respond import respond
-from sonde.server.completion.work import Speech
+from sonde.server.model_of import model_of
 from sonde.server.parts import Parts
 
 
 def routes(parts: Parts) -> APIRouter:
     """`/v1/chat/completions`."""
     router = APIRouter(prefix="/v1/chat", tags=["completions"])
-    backend, speech = parts.backend, Speech.of(parts.backend)
 
     @router.post(
         "/completions", operation_id="create_chat_completion", response_model=ChatCompletion
@@ -25,8 +24,9 @@ def routes(parts: Parts) -> APIRouter:
 
         One JSON body, or with `stream` chunks as they come. It stops when the client leaves.
         """
-        vectors = parts.vectors.snapshot()
-        asked = await asyncio.to_thread(admit_chat, body, backend, vectors, parts.limits)
-        return await respond(parts, request, asked, ChatShape(), speech)
+        served = await model_of(request, parts.models, body.model)
+        vectors = served.vectors.snapshot()
+        asked = await asyncio.to_thread(admit_chat, body, served.backend, vectors, parts.limits)
+        return await respond(parts, request, asked, ChatShape(), served)
 
     return router

@@ -3,9 +3,10 @@
 import asyncio
 from typing import get_args
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
-from sonde.errors import EngineLost, ServerBusy, ServerStopping
+from sonde.backends.base import Backend
+from sonde.errors import EngineLost, ServerStopping
 from sonde.schema import (
     Capabilities,
     ExportFormat,
@@ -19,10 +20,9 @@ from sonde.schema import (
     SourceRunUse,
 )
 from sonde.server.metrics import CONTENT_TYPE, exposition
+from sonde.server.model_of import model_of
 from sonde.server.parts import Parts
-
-READY_SECONDS = 5.0
-"""A server whose model does not answer for so long is not ready."""
+from sonde.server.queries import OfModel
 
 
 def routes(parts: Parts) -> APIRouter:
@@ -38,8 +38,12 @@ def routes(parts: Parts) -> APIRouter:
 
     @router.get("/ready", operation_id="ready", responses={503: {"model": Readiness}})
     async def ready(response: Response) -> Readiness:
-        """Whether the model answers: 503 while it does not, and while the server stops."""
-        reason = await _not_ready(parts)
+        """Whether work that is sent now will be done: 503 when the model is lost or it stops.
+
+        A model that is busy, however long, is ready: what is sent waits for its turn, or is told by
+        429 that too much waits already. `/v1/capabilities` says how much that is.
+        """
+        reason = _not_ready(parts)
         if reason is not None:
             response.status_code = 503
             response.headers["Retry-After"] = "5"
@@ -51,31 +55,37 @@ def routes(parts: Parts) -> APIRouter:
         return Response(await asyncio.to_thread(exposition, parts), media_type=CONTENT_TYPE)
 
     @router.get("/v1/capabilities", operation_id="capabilities")
-    async def capabilities() -> Capabilities:
-        """The model, its hooks, the limits, what can be chosen, and how busy the server is."""
-        return await asyncio.to_thread(_capabilities, parts)
+    async def capabilities(request: Request, model: OfModel = None) -> Capabilities:
+        """The model, its hooks, the limits, what can be chosen, and how busy the server is.
+
+        One that is named is loaded for that, if it was not.
+        """
+        served = await model_of(request, parts.models, model)
+        return await asyncio.to_thread(_capabilities, parts, served.backend)
 
     return router
 
 
-async def _not_ready(parts: Parts) -> str | None:
-    """Why the model does not answer; None when it does."""
+def _not_ready(parts: Parts) -> str | None:
+    """Why the model will not answer; None when it will. Asks no work of it."""
+    engine = parts.engine
     try:
-        async with asyncio.timeout(READY_SECONDS):
-            await parts.engine.call(parts.backend.describe)
-    except TimeoutError:
-        return f"the model has not answered for {READY_SECONDS:g} seconds"
-    except (EngineLost, ServerBusy, ServerStopping) as error:
+        if engine.lost is not None:
+            raise engine.lost
+        if engine.stopping or not engine.alive:
+            raise ServerStopping
+        parts.backend.describe()
+    except (EngineLost, ServerStopping) as error:
         return str(error)
     return None
 
 
-def _capabilities(parts: Parts) -> Capabilities:
-    runs = parts.backend.manifests().values()
+def _capabilities(parts: Parts, backend: Backend) -> Capabilities:
+    runs = backend.manifests().values()
     queues = {kind: Queue(active=a, waiting=w) for kind, (a, w) in parts.engine.counts().items()}
     limits = parts.limits
     return Capabilities(
-        model=parts.backend.describe(),
+        model=backend.describe(),
         metrics=list(get_args(Metric)),
         pairings=list(get_args(Pairing)),
         export_formats=list(get_args(ExportFormat)),
@@ -90,7 +100,7 @@ def _capabilities(parts: Parts) -> Capabilities:
         source_runs=SourceRunUse(
             runs=len(runs),
             used_bytes=sum(run.bytes for run in runs),
-            budget_bytes=parts.backend.source_budget(),
+            budget_bytes=backend.source_budget(),
         ),
         versions=parts.versions,
     )

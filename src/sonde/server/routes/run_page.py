@@ -21,6 +21,7 @@ from sonde.results.run_page import SCRIPT, STYLE, Assets, run_page
 from sonde.runs.analytics.service import Analytics
 from sonde.runs.hub import Hub
 from sonde.runs.layout import RunLayout
+from sonde.runs.probes import known_changes
 from sonde.runs.reader import run_row
 from sonde.schema.base import Wire
 from sonde.server.routes.features import cards_of
@@ -30,7 +31,7 @@ from sonde.server.run_tokens import Split, splitter
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from sonde.runs.analytics.analysis import Known
+    from sonde.runs.analytics.analysis import RunContents
     from sonde.schema.run_copy import RunCopy
 
 PATIENCE_SECONDS = 60.0
@@ -52,7 +53,7 @@ def routes(
         name = run or hub.name_of(layout)
         await _all_read(analytics, layout)
 
-        def question(known: "Known", cursor: "DuckDBPyConnection") -> Wire:
+        def question(known: "RunContents", cursor: "DuckDBPyConnection") -> Wire:
             return copy_of(known, cursor, layout, name, splitter(layout) or split)
 
         copy = await analytics.ask(layout, question)
@@ -68,7 +69,7 @@ def routes(
 
 
 def copy_of(
-    known: "Known",
+    known: "RunContents",
     cursor: "DuckDBPyConnection",
     layout: RunLayout,
     name: str,
@@ -77,7 +78,12 @@ def copy_of(
     """Everything that the page of a run shows."""
     from sonde.runs.analytics.copying import Describers, run_copy
 
-    described = Describers(__version__, lambda layer, each: cards_of(layout, layer, each), split)
+    described = Describers(
+        __version__,
+        lambda layer, each: cards_of(layout, layer, each),
+        split,
+        known_changes(layout),
+    )
     return run_copy(known, cursor, run_row(layout, name), described)
 
 

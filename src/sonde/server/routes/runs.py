@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 
 from sonde.runs.hub import Hub
 from sonde.runs.listing import is_folder
+from sonde.runs.pulse import Pulses
 from sonde.runs.reader import Counts, checkpoint_list, run_list
 from sonde.runs.watched import WatchedRun
 from sonde.schema.runs import (
@@ -24,7 +25,7 @@ Run = Annotated[str | None, Query(description="Which run, as GET /api/runs lists
 def routes(hub: Hub) -> APIRouter:
     """The routes that list."""
     router = APIRouter(prefix="/api", tags=["runs"])
-    counts = Counts()
+    counts, pulses = Counts(), Pulses()
 
     @router.get("/p5/runs", operation_id="list_checkpoints")
     def list_checkpoints(run: Run = None) -> CheckpointList:
@@ -36,14 +37,14 @@ def routes(hub: Hub) -> APIRouter:
     @router.get("/runs", operation_id="list_runs")
     def list_runs() -> RunList:
         """The runs there are, the one written to last first."""
-        return run_list(hub)
+        return run_list(hub, pulses)
 
     @router.get("/p5/health", operation_id="stream_health")
     async def health() -> GatewayHealth:
         """Lag, listeners, bad lines and rates."""
         return GatewayHealth(
             status="stopping" if hub.stopping else "ok",
-            uptime_seconds=round(time.time() - hub.started, 3),
+            uptime_seconds=round(time.monotonic() - hub.started, 3),
             p5_dir=str(hub.layout.directory),
             p5_dir_exists=await asyncio.to_thread(is_folder, hub.root),
             listeners=sum(map(len, hub.listeners.values())),

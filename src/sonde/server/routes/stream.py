@@ -1,9 +1,9 @@
 """Records as they are written: the live stream, and history as plain lines.
 
 Everything that can be wrong with a request raises before the first byte. A browser that lost the
-stream comes back with `Last-Event-ID`, which wins over `from`; one that cannot be read any more (it
-is from another server, say) begins again instead of being refused, because browsers give up for
-good on a refusal.
+stream comes back with `Last-Event-ID`, which wins over `from`; one that cannot be read (it is from
+another server, say) begins again, and says so in its `source`, instead of being refused, because
+browsers give up for good on a refusal.
 """
 
 import asyncio
@@ -66,8 +66,8 @@ def routes(hub: Hub, heartbeat_seconds: float = 10.0) -> APIRouter:
         events = events_as(None, _layers(layers), batch)
         companions = {name: events_as(name, None, batch) for name in _companions(include)}
         found = await asyncio.to_thread(hub.find, run)
-        place = _begin(begin, last_event_id)
-        listener = hub.listen(found, events, place, companions, anywhere=run is None)
+        place, reason = _begin(begin, last_event_id)
+        listener = hub.listen(found, events, place, companions, anywhere=run is None, reason=reason)
         if not follow:
             listener.stop_at_end()
         return LiveStream(
@@ -87,7 +87,7 @@ def routes(hub: Hub, heartbeat_seconds: float = 10.0) -> APIRouter:
         A page reads history here, then follows with `from=` the `X-Next-Id` of this answer.
         """
         found = await asyncio.to_thread(hub.find, run)
-        listener = hub.listen(found, lines_as(_layers(layers)), _begin(begin, None))
+        listener = hub.listen(found, lines_as(_layers(layers)), _begin(begin, None)[0])
         end = listener.stop_at_end()
         return LiveStream(
             listener,
@@ -99,19 +99,20 @@ def routes(hub: Hub, heartbeat_seconds: float = 10.0) -> APIRouter:
     return router
 
 
-def _begin(given: str | None, last: str | None) -> Begin | Place:
+def _begin(given: str | None, last: str | None) -> tuple[Begin | Place, str | None]:
+    """Where to begin, and why that is not where the listener was."""
     if last:
         try:
-            return parse_id(last)
+            return parse_id(last), None
         except BadRequest:
-            return "active"
+            return "active", f"Last-Event-ID {last[:80]!r} is no id of this stream: begun again"
     if given is None:
-        return "active"
+        return "active", None
     if given == "start":
-        return "start"
+        return "start", None
     if given == "live":
-        return "live"
-    return parse_id(given)
+        return "live", None
+    return parse_id(given), None
 
 
 def _layers(text: str | None) -> frozenset[int] | None:

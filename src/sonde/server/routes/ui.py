@@ -22,7 +22,7 @@ from sonde.server.parts import Gateway, Parts
 BUILT = Path(__file__).parents[1] / "ui"
 """Where the build is, in a checkout and in a wheel."""
 
-PAGES = ("/", "/live", "/causal", "/runs")
+PAGES = ("/", "/live", "/causal", "/runs", "/feature")
 """Beginnings of the addresses that the interface itself understands."""
 
 POLICY = "; ".join(
@@ -106,6 +106,15 @@ def routes(parts: Parts | Gateway, directory: Path = BUILT) -> APIRouter:
             router.add_api_route(f"{start}/{{rest:path}}", page, methods=["GET", "HEAD"])
     router.add_api_route("/assets/{path:path}", asset, methods=["GET", "HEAD"])
     return router
+
+
+def lost(headers: Mapping[str, str], directory: Path = BUILT) -> Response | None:
+    """The interface for somebody whose browser asks for what is not there; None for programs."""
+    if "text/html" not in headers.get("accept", "") or not (directory / "index.html").is_file():
+        return None
+    found = answer(_read(directory / "index.html", directory), {})
+    found.status_code = 404
+    return found
 
 
 def read_build(directory: Path) -> dict[str, File]:

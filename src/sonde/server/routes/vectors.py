@@ -2,7 +2,7 @@
 
 import asyncio
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from sonde.errors import UnknownVector
 from sonde.schema import (
@@ -13,31 +13,40 @@ from sonde.schema import (
     VectorsUnregistered,
 )
 from sonde.server.errors import OpenAIError
+from sonde.server.model_of import model_of
 from sonde.server.parts import Parts
+from sonde.server.queries import OfModel
+from sonde.server.vectors import VectorRegister
 
 
 def routes(parts: Parts) -> APIRouter:
     """The routes under `/v1/steering/modules`."""
     router = APIRouter(prefix="/v1/steering/modules", tags=["vectors"])
-    vectors, backend = parts.vectors, parts.backend
+    models = parts.models
 
     @router.post("/register", operation_id="register_vectors")
-    async def register(body: RegisterVectors) -> RegisteredVectors:
-        """Give vectors a name. They are kept in memory until the server stops."""
-        return await asyncio.to_thread(vectors.register, body, backend.describe())
+    async def register(body: RegisterVectors, request: Request) -> RegisteredVectors:
+        """Give vectors of a model a name. They are kept in memory until the model goes."""
+        served = await model_of(request, models, body.model)
+        return await asyncio.to_thread(served.vectors.register, body, served.backend.describe())
 
     @router.post("/unregister", operation_id="unregister_vectors")
     async def unregister(body: UnregisterVectors) -> VectorsUnregistered:
         """Forget a name. Work that has begun with its vectors ends with them."""
+        served = models.loaded(await asyncio.to_thread(models.find, body.model))
         try:
-            vectors.unregister(body.name)
+            if served is None:
+                raise UnknownVector(body.name, [])
+            served.vectors.unregister(body.name)
         except UnknownVector as error:
             raise OpenAIError(str(error), status=404, param="name") from error
         return VectorsUnregistered(unregistered=True)
 
+    @router.get("", operation_id="list_modules")
     @router.get("/list", operation_id="list_vectors")
-    async def listing() -> VectorList:
+    async def listing(model: OfModel = None) -> VectorList:
         """What has a name: where it can be written, its scale and its size."""
-        return vectors.listing()
+        served = models.loaded(await asyncio.to_thread(models.find, model))
+        return (VectorRegister() if served is None else served.vectors).listing()
 
     return router

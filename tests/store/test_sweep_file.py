@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from sonde.errors import DataDirectoryError
-from sonde.store.sweeps import APPLICATION, FILE_NAME, VERSION, SweepStore
+from sonde.store.past import PastSweeps
+from sonde.store.sweep_file import APPLICATION, FILE_NAME, VERSION
+from sonde.store.sweeps import SweepStore
 from tests.programs import started
 from tests.results.summaries import summary
 from tests.store import killed_writer
@@ -146,3 +148,35 @@ def test_a_killed_writer_leaves_every_sweep_before_or_after_a_write_never_betwee
             if each.state == "interrupted":
                 assert store.events(each.id) == []
         store.close()
+
+
+def version_1(directory: Path) -> None:
+    """The history as it was before sweeps had kinds."""
+    store = SweepStore(directory)
+    store.begin(entry("old"))
+    finish(store, "old")
+    store.close()
+    with sqlite3.connect(directory / FILE_NAME) as file:
+        file.execute("ALTER TABLE sweeps DROP COLUMN kind")
+        file.execute("PRAGMA user_version = 1")
+    file.close()
+
+
+def test_a_history_of_the_first_version_is_read_as_it_is_and_taken_over(tmp_path: Path) -> None:
+    version_1(tmp_path)
+    past = PastSweeps(tmp_path)
+    before = past.record("old")
+    assert (before.kind, before.summary) == ("classic", summary())
+    assert [each.id for each in past.page(kind="classic").sweeps] == ["old"]
+    assert past.page(kind="table").sweeps == []
+
+    store = SweepStore(tmp_path)
+    assert store.record("old") == before
+    store.begin(entry("new", kind="table"))
+    assert [each.id for each in store.page(kind="table").sweeps] == ["new"]
+    assert [each.id for each in store.page().sweeps] == ["new", "old"]
+    store.close()
+    with sqlite3.connect(tmp_path / FILE_NAME) as file:
+        assert file.execute("PRAGMA user_version").fetchone() == (VERSION,)
+    file.close()
+    assert past.record("old") == before

@@ -1,0 +1,95 @@
+"""The history of somebody else's sweeps, to be read: what a server without a model shows of them.
+
+It holds nothing between two questions, so that a server with a model can take the directory over at
+any time. Sweeps of a server that was killed say so as soon as they are asked about: if a sweep is
+unfinished and nobody holds the directory, nobody is computing it.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from sonde.errors import DataDirectoryError, UnknownSweep
+from sonde.schema import SweepHistory, SweepKind, SweepRecord
+from sonde.store.lock import DirectoryLock
+from sonde.store.sweep_file import (
+    FILE_NAME,
+    check_header,
+    check_page,
+    explained,
+    has_unfinished,
+    mark_interrupted,
+    read_entry,
+    read_events,
+    read_page,
+    read_record,
+)
+
+
+class PastSweeps:
+    """The history under a data directory, whichever process writes it. Safe across threads."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._path = directory / FILE_NAME
+
+    def record(self, sweep: str) -> SweepRecord:
+        """One sweep, whole."""
+        with self._reading() as run:
+            if run is None:
+                raise UnknownSweep(sweep)
+            return read_record(run, sweep)
+
+    def events(self, sweep: str) -> list[bytes]:
+        """Its events in the order in which they came; none while it has not ended."""
+        with self._reading() as run:
+            if run is None:
+                raise UnknownSweep(sweep)
+            return read_events(run, sweep)
+
+    def kind(self, sweep: str) -> SweepKind:
+        """Which route it was asked of."""
+        with self._reading() as run:
+            if run is None:
+                raise UnknownSweep(sweep)
+            return read_entry(run, sweep).kind
+
+    def page(
+        self, *, before: str | None = None, limit: int = 50, kind: SweepKind | None = None
+    ) -> SweepHistory:
+        """Newest first; empty where no server ever kept a sweep."""
+        check_page(before, limit)
+        with self._reading() as run:
+            if run is None:
+                return SweepHistory(sweeps=[], next=None)
+            return read_page(run, before, limit, kind)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+        """A connection that cannot write, after what was left behind is marked; None: no file."""
+        if not self._path.is_file():
+            yield None
+            return
+        with explained(self._path), closing(self._connected("ro")) as run:
+            check_header(run, self._path)
+            if has_unfinished(run):
+                self._settle()
+            yield run
+
+    def _settle(self) -> None:
+        """Mark what a killed server left, unless a server is at work."""
+        try:
+            held = DirectoryLock(self._directory)
+        except DataDirectoryError:  # a server is at work, or we may not write here
+            return
+        try:
+            with closing(self._connected("rw")) as run:
+                mark_interrupted(run)
+        finally:
+            held.release()
+
+    def _connected(self, mode: str) -> sqlite3.Connection:
+        place = f"file:{quote(str(self._path.absolute()))}?mode={mode}"
+        return sqlite3.connect(place, uri=True, isolation_level=None, timeout=10.0)
