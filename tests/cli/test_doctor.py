@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from sonde.cli import doctor, installation, machine
+from sonde.cli import doctor, exactness, installation, machine
 from sonde.cli.installation import Finding
 from tests.cli.shell import sonde
+from tests.cli.test_exactness import SOUND
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine of its own: directories, cache, and a port that nobody has."""
+    """A machine of its own: directories, cache, a port that nobody has, and sound products."""
+    monkeypatch.setattr(exactness, "report", lambda: SOUND)  # a child takes seconds, each time
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("AEGIR_P5_OUTPUT_DIR", str(tmp_path / "runs"))
@@ -25,7 +27,18 @@ def test_a_machine_where_sonde_works_is_told_so(here: Path) -> None:
     result = sonde("doctor")
     assert result.exit_code == 0, result.output
     assert result.stdout.endswith("Everything needed is here.\n")
-    for name in ("python", "packages", "engine", "model", "autoencoders", "port", "disk"):
+    for name in (
+        "python",
+        "packages",
+        "engine",
+        "model",
+        "autoencoders",
+        "port",
+        "disk",
+        "cpu",
+        "products",
+        "bits",
+    ):
         assert f"✓  {name} " in result.stdout
     assert [*here.iterdir()] == [], "a checkup changes nothing"
 
@@ -37,6 +50,14 @@ def test_every_problem_comes_with_what_to_do_and_the_status_is_1(here: Path) -> 
     assert "✗  run directory" in result.stdout
     assert "→ name another with --output-dir" in result.stdout
     assert result.stdout.endswith("1 problem; see → above\n")
+
+
+def test_exactness_is_a_report_of_its_own(here: Path) -> None:
+    result = sonde("doctor", "--exactness")
+    assert result.exit_code in (0, 1), result.output
+    assert "float32   linear" in result.stdout
+    assert "MKL's reproducible mode" in result.stdout
+    assert json.loads(sonde("doctor", "--exactness", "--json").stdout)["trials"]
 
 
 def test_json_says_the_same(here: Path) -> None:

@@ -9,6 +9,8 @@ import sonde
 from sonde.backends.torch.loading import load
 from sonde.cli import loading
 from sonde.cli.progress import Lines
+from sonde.model import Model
+from tests.scripted import Scripted
 
 
 def test_without_the_engine_it_says_what_to_install() -> None:
@@ -32,6 +34,18 @@ def test_any_other_missing_module_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sonde, "load", broken)
     with pytest.raises(ModuleNotFoundError, match="nowhere"):
         loading.load_model("smollm2", Lines())
+
+
+def test_a_model_in_this_process_needs_no_unloading_and_an_engine_is_closed() -> None:
+    closed: list[str] = []
+
+    class Engine(Scripted):
+        def close(self) -> None:
+            closed.append("closed")
+
+    loading.unload(Model(Scripted()))
+    loading.unload(Model(Engine()))
+    assert closed == ["closed"]
 
 
 def test_the_dtypes_offered_are_those_that_load() -> None:

@@ -45,14 +45,14 @@ def test_a_run_directory_that_was_asked_for_and_cannot_be_is_broken(tmp_path: Pa
     (tmp_path / "file").touch()
     [found] = machine.run_directory(settings(tmp_path / "file" / "run"))
     assert found.state == "broken"
-    assert "AEGIR_P5_OUTPUT_DIR" in (found.remedy or "")
+    assert "SONDE_OUTPUT_DIR" in (found.remedy or "")
 
 
-def test_a_run_directory_that_nobody_asked_for_may_be_impossible(
+def test_a_directory_that_cannot_be_made_is_broken_given_or_by_default(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(machine, "unwritable", lambda _path: "no")
-    assert next(machine.run_directory(settings())).state == "optional"
+    assert next(machine.run_directory(settings())).state == "broken"
     assert next(machine.data_directory(Path("/anywhere"))).state == "broken"
 
 

@@ -99,7 +99,10 @@ def test_the_version_is_the_packages() -> None:
     ("arguments", "expected"),
     [
         (["swep"], "there is no command 'swep'; did you mean 'sweep'?"),
-        (["xyz"], "there is no command 'xyz'; there are demo, sweep, serve"),
+        (
+            ["xyz"],
+            "there is no command 'xyz'; there are demo, sweep, attribute, circuit, attention",
+        ),
         (["--verbose"], "--verbose"),
         (["sweep", "--layer", "3"], "--layers"),
         (["sweep", "surplus"], "surplus"),

@@ -9,7 +9,7 @@ import sonde as package
 from sonde.backends.torch.loading.aliases import ALIASES
 from sonde.cli import models
 from sonde.errors import UnknownModel
-from sonde.schema import ModelDescription
+from sonde.schema import ModelDescription, SpecialToken, SpecialTokens
 from tests.cli.shell import refusal, sonde
 
 SMOLLM2 = ALIASES["smollm2"]
@@ -64,6 +64,7 @@ def test_a_name_is_loaded_and_described(tiny: Path) -> None:
         "float32 on cpu",
         about.weights,
         "packed",
+        "a prompt gets   no special tokens, only those of its text",
         "exact           yes",
         *about.hooks,
     ):
@@ -74,6 +75,13 @@ def test_the_json_is_the_description(tiny: Path) -> None:
     about = package.load(str(tiny), device="cpu", dtype="bfloat16").describe()
     result = sonde("models", tiny, "--device", "cpu", "--dtype", "bfloat16", "--json")
     assert ModelDescription.model_validate_json(result.stdout) == about
+
+
+def test_01_it_says_which_special_tokens_a_prompt_gets(tiny: Path) -> None:
+    about = package.load(str(tiny), device="cpu").describe()
+    special = SpecialTokens(before=[SpecialToken(id=2, text="<bos>")], after=[])
+    text = models.description(about.model_copy(update={"special_tokens": special}))
+    assert "a prompt gets   “<bos>” (2) before its text, nothing after it" in text
 
 
 def test_a_model_that_takes_the_long_way_says_why(tiny: Path) -> None:

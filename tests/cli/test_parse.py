@@ -85,6 +85,7 @@ def test_a_range_too_long_to_list_is_refused_by_arithmetic() -> None:
     ("values", "expected"),
     [
         (["all"], "all"),
+        (["each"], "all"),
         (["0, 3,5"], [0, 3, 5]),
         (["span:Colosseum"], [Span("Colosseum")]),
         (["span:the#1"], [Span("the", 1)]),
@@ -112,7 +113,9 @@ def test_any_text_without_digits_can_be_a_span_commas_and_all(spans: list[str]) 
 
 @pytest.mark.parametrize("value", ["Colosseum", "", "0,x", "span:", "span:#1", "all,3", "3,all"])
 def test_positions_that_cannot_be_read_say_what_can(value: str) -> None:
-    with pytest.raises(BadRequest, match=r"^--positions .*; write all, numbers .* span:TEXT"):
+    with pytest.raises(
+        BadRequest, match=r"^--positions .*; write each \(or all\), together, numbers .* span:TEXT"
+    ):
         parse.positions("--positions", [value])
 
 

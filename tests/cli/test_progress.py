@@ -8,6 +8,7 @@ from rich.console import Console
 
 from sonde.cli.progress import Bar, Lines, Pace, progress, time_left
 from sonde.schema import Cell, PromptTokens, Start
+from sonde.schema.table import TableCell, TableStart
 
 CELL = Cell(hook="post_block", layer=0, position=0, value=0.0)
 
@@ -22,6 +23,17 @@ def start(cells: int) -> Start:
         captured_source_run=None,
         cells=cells,
         tokens=PromptTokens(prompt=["a"] * cells),
+    )
+
+
+def table_start(cells: int) -> TableStart:
+    return TableStart(
+        tables=[],
+        metric="logprob",
+        cells=cells,
+        corrupt={},
+        clean=None,
+        tokens=PromptTokens(prompt=["a"]),
     )
 
 
@@ -58,7 +70,36 @@ def test_cells_that_need_no_work_promise_nothing_about_those_that_do() -> None:
     clock.now = 3.0
     for _ in range(25):
         pace.cell()
-    assert str(pace) == "75 of 100 cells, 25.0 cells/s, 1 s left"
+    clock.now = 3.5
+    assert str(pace) == "75 of 100 cells", "one chunk is no measure of the others"
+    clock.now = 4.0
+    for _ in range(5):
+        pace.cell()
+    clock.now = 4.2
+    assert str(pace) == "80 of 100 cells, 15.0 cells/s, 1 s left"
+
+
+def test_the_first_cell_of_a_chunk_is_no_measure_of_the_chunk() -> None:
+    clock = Clock()
+    pace = Pace(2000, clock)
+    pace.cell()
+    for chunk in range(2):
+        clock.now += 3.0
+        for _ in range(300):
+            pace.cell()
+        clock.now += 0.1 * chunk
+    clock.now += 3.0
+    pace.cell()
+    assert str(pace) == "602 of 2,000 cells, 100 cells/s, 11 s left"
+
+
+def test_cells_without_a_pause_are_told_in_pieces() -> None:
+    clock = Clock()
+    pace = Pace(10_000, clock)
+    for _ in range(4_000):
+        clock.now += 0.001
+        pace.cell()
+    assert str(pace) == "4,000 of 10,000 cells, 1,000 cells/s, 6 s left"
 
 
 @pytest.mark.parametrize(
@@ -90,6 +131,20 @@ def test_lines_come_for_each_tenth_and_not_more_than_one_a_second(
     assert len(said) == 10
 
 
+def test_the_cells_of_tables_count_as_those_of_grids_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    clock = Clock()
+    lines = Lines(clock)
+    lines.event(table_start(100))
+    for number in range(100):
+        clock.now += 1 / 4
+        lines.event(TableCell(table=0, at=[number], values={}))
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "patching: 10 of 100 cells, 4.00 cells/s, 22 s left"
+    assert len(said) == 10
+
+
 def test_fast_cells_do_not_make_more_lines(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     lines = Lines(clock)
@@ -98,6 +153,21 @@ def test_fast_cells_do_not_make_more_lines(capsys: pytest.CaptureFixture[str]) -
         clock.now += 1 / 256
         lines.event(CELL)
     assert len(capsys.readouterr().err.splitlines()) == 3
+
+
+def test_cells_of_a_general_sweep_count_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    lines = Lines(clock)
+    lines.event(
+        TableStart(
+            tables=[], metric="logprob", cells=10, corrupt={}, clean=None,
+            tokens=PromptTokens(prompt=["a"]),
+        )
+    )  # fmt: skip
+    for n in range(10):
+        clock.now += 1
+        lines.event(TableCell(table=0, at=[n], values={"logprob": 0.0}))
+    assert capsys.readouterr().err.splitlines()[0] == "patching: 1 of 10 cells"
 
 
 def test_a_short_sweep_needs_no_lines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,13 +201,14 @@ def test_a_bar_shows_the_cells_and_leaves_no_trace_but_its_lines() -> None:
         assert "loading [b]x" in shown(bar, console)
         bar.say("loading [b]x")
         bar.say("loaded [b]x \x1b[2J")
-        bar.event(start(4))
-        bar.event(CELL)
-        clock.now = 2.0
-        bar.event(CELL)
+        bar.event(start(6))
+        for seconds in (0.0, 2.0, 4.0):
+            clock.now = seconds
+            bar.event(CELL)
+        clock.now = 4.1
         text = shown(bar, console)
         assert "patching" in text
-        assert "2 of 4 cells, 0.500 cells/s, 4 s left" in text
+        assert "3 of 6 cells, 0.500 cells/s, 6 s left" in text
     text = shown(bar, console)
     assert text.count("loaded [b]x \\x1b[2J") == 1
     assert "\x1b[2J" not in text
@@ -147,11 +218,12 @@ def test_a_bar_has_counted_the_last_cell_of_a_burst() -> None:
     clock, console = Clock(), terminal()
     with Bar("loading", console, clock) as bar:
         bar.event(start(1000))
-        for seconds in (1.0, 2.0):
+        for seconds in (1.0, 2.0, 3.0):
             clock.now = seconds
             for _ in range(250):
                 bar.event(CELL)
-        assert "500 of 1,000 cells, 250 cells/s, 2 s left" in shown(bar, console)
+        clock.now = 3.1
+        assert "750 of 1,000 cells, 250 cells/s, nearly done" in shown(bar, console)
 
 
 @pytest.mark.parametrize(

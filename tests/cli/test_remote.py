@@ -17,17 +17,19 @@ from click.testing import Result
 import sonde as package
 from sonde import Sweep
 from sonde.client import Server
+from sonde.engine.tables import sweep_table
 from sonde.results.pen import Pen
 from sonde.results.terminal import render
 from sonde.runs.hub import Hub
 from sonde.runs.layout import RunLayout
 from sonde.schema import Estimate
+from sonde.schema.table import SweepRequest, TableSummary
 from sonde.server.parts import Gateway, Network, Parts
 from sonde.server.serving import assemble, running_server
 from sonde.server.sweeps import RunningSweep
 from tests.cli.shell import refusal, sonde
-from tests.cli.test_sweep import PROMPTS, same
-from tests.client.canned import Canned, Reply, canned_server, said, sse
+from tests.cli.test_sweep import CORRUPT, PROMPTS, same
+from tests.client.canned import Asked, Canned, Reply, canned_server, said, sse
 from tests.scripted import Scripted
 
 SECRET = "open-sesame"
@@ -89,11 +91,10 @@ def test_an_estimate_is_the_servers(url: str) -> None:
     assert cost.cells == 12
 
 
-def test_the_model_may_be_named_if_it_is_the_servers(url: str, tiny: Path) -> None:
+def test_a_model_may_be_named_that_the_server_has(url: str, tiny: Path) -> None:
     assert sweep(url, "--model", tiny, "--layers", "0").exit_code == 0
     line = refusal(sweep(url, "--model", "smollm2"))
-    assert line.startswith(f"the server at {url} runs {str(tiny)!r}, not 'smollm2': leave --model")
-    assert "`sonde serve --model smollm2`" in line
+    assert line == f"the model 'smollm2' does not exist here; {str(tiny)!r} is loaded"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,6 @@ def test_the_model_may_be_named_if_it_is_the_servers(url: str, tiny: Path) -> No
     [
         (["--layers", "9"], "layer 9 is out of range [0, 2)"),
         (["--positions", "span:Louvre"], "span 'Louvre' not found"),
-        (["--answer", " Atlantis"], "--answer ' Atlantis' tokenizes to"),
         (["--mask", "99"], "mask index 99 is out of range"),
         (["--device", "cpu"], "--device is about loading a model here"),
         (["--dtype", "float32"], "--dtype is about loading a model here"),
@@ -166,7 +166,65 @@ def canned(locked: str) -> Iterator[Canned]:
     able = asyncio.run(Server(f"{locked}/v1", SECRET).capabilities()).model_dump(mode="json")
     with canned_server() as server:
         server.answers["/v1/capabilities"] = lambda _: said(able)
+        server.answers["/tokenize"] = _tokens
         yield server
+
+
+def _tokens(asked: Asked) -> Reply:
+    """A token for every word."""
+    assert asked.body["add_special_tokens"] is False
+    words = asked.body["prompt"].split()
+    return said({"count": len(words), "max_model_len": 9, "tokens": list(range(len(words)))})
+
+
+GENERAL = [
+    ["--positions", "together"],
+    ["--metric", "kl_clean"],
+    ["--answer", " Lyon"],
+    ["--answer-token-id", "3"],
+    ["--foil", " Rome", "--metric", "recovered"],
+    ["--foil", " the Louvre"],
+]
+
+
+@pytest.mark.parametrize("options", GENERAL, ids=lambda options: options[0])
+def test_what_the_classic_route_cannot_ask_goes_to_the_general_one(
+    canned: Canned, options: list[str]
+) -> None:
+    arguments = list(PROMPTS)
+    if "--answer-token-id" in options:
+        arguments = [*PROMPTS[:4], "--answer-token-id", "2"]
+    *events, summary = sweep_table(
+        Scripted(), SweepRequest(corrupt="The Colosseum", clean="The Tower", answer=" Paris")
+    )
+    frames = [event.model_dump(mode="json") for event in (*events, summary)]
+    canned.answers["/v1/sweeps"] = lambda _: sse(*frames, "data: [DONE]\n\n")
+    canned.answers["/v1/sweeps/estimate"] = lambda _: said(ESTIMATE)
+    result = sonde("sweep", "--url", canned.url, *arguments, *options, "--json")
+    assert result.exit_code == 0, result.output
+    [body] = canned.bodies("/v1/sweeps")
+    assert (body["corrupt"], body["stream"]) == (CORRUPT, True)
+    assert canned.bodies("/v1/patch_sweep") == []
+    printed = Sweep.from_json(result.stdout)
+    assert isinstance(summary, TableSummary)
+    assert printed.table.tables == summary.tables
+    assert printed.provenance.request["corrupt"] == CORRUPT
+    asked = sonde("sweep", "--url", canned.url, *arguments, *options, "--estimate")
+    assert asked.stdout.startswith("cells   7 cells")
+
+
+def test_a_server_without_general_sweeps_is_told_apart(canned: Canned) -> None:
+    result = sweep(canned.url, "--metric", "rank")
+    assert (result.exit_code, result.stdout) == (2, "")
+    line = result.stderr.splitlines()[-1]
+    assert f"the server at {canned.url} has no general sweeps" in line
+    assert "the metrics logprob, logit_diff, recovered, or update it" in line
+
+
+ESTIMATE = {
+    "cells": 7, "computed_cells": 7, "token_layers": 1, "working_bytes": 1, "source_bytes": 0,
+    "seconds": 1.0, "chunks": 1,
+}  # fmt: skip
 
 
 START = {

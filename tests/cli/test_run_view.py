@@ -2,6 +2,7 @@ import pytest
 
 from sonde.cli.run_view import (
     coefficient,
+    ending,
     reward_plot,
     run_page,
     run_table,
@@ -13,6 +14,7 @@ from sonde.schema.analytics import (
     Correlation,
     Coverage,
     Curves,
+    FeatureName,
     GroupDifference,
     LayerCount,
     MissingFile,
@@ -23,7 +25,7 @@ from sonde.schema.analytics import (
     Vocabulary,
     VocabularyFeature,
 )
-from sonde.schema.runs import RunRow
+from sonde.schema.runs import RunRow, Unended
 
 COVERAGE = Coverage(complete=True, bytes_read=10, bytes_total=10, records=7, withheld=2)
 R = Coefficient(r=-0.5, low=-0.8, high=0.1)
@@ -85,6 +87,7 @@ def page(width: int) -> list[str]:
     word = VocabularyFeature(
         layer=15,
         feature=7,
+        same=[FeatureName(layer=0, feature=9)],
         sustained=3,
         passed_with=3,
         failed_with=0,
@@ -99,28 +102,34 @@ def page(width: int) -> list[str]:
         n=3,
         m=2,
         min_tokens=1,
+        whole=False,
         first_step=1,
         last_step=9,
         passed=3,
         failed=2,
+        groups=3,
         mixed_groups=1,
         family=4,
+        least_q=0.0125,
         significant=1,
         rate=0.05,
+        exact=True,
         total=1,
         features=[word],
+        everywhere_total=1,
+        everywhere=[word.model_copy(update={"feature": 8})],
         reason=None,
         reason_p=None,
     )
     alarm = AlarmSpan(alarm="gate never passed: x", first_step=2, last_step=4, standing=False)
     health = curves([0.5], [alarm])
     return list(
-        run_page(overview, None, scatter, vocabulary, curves([0.1, None, 0.9]), health, width)
+        run_page(overview, None, ROW, scatter, vocabulary, curves([0.1, None, 0.9]), health, width)
     )
 
 
 def test_a_page_answers_in_words_and_fits_the_width() -> None:
-    text = "\n".join(page(110))
+    text = " ".join(" ".join(page(110)).split())
     for words in (
         "7 of layers 15, steps 1 to 9",
         "2 lines withheld",
@@ -128,8 +137,12 @@ def test_a_page_answers_in_words_and_fits_the_width() -> None:
         "r −0.50 [−0.80, 0.10]",
         "R is the same for all of them",
         "from step 2, until step 4: gate never passed",
-        "1 feature in at least 2 of the last 3 passed generations, 1 with q ≤ 0.05",
+        "1 line in at least 2 of the last 3 passed generations; 1 with q ≤ 0.05",
+        "1 of 3 groups have both passed and failed generations",
+        "4 patterns of use tested, the smallest q within reach 0.0125",
         "only there",
+        "and 1 with the same generations",
+        "set apart, in nearly all generations: 1 line (15:8)",
         "no run.json: cannot show the model",
     ):
         assert words in text, words
@@ -152,21 +165,36 @@ def test_an_r_without_an_interval_stands_alone() -> None:
     assert coefficient(None) == "—"
 
 
+ROW = RunRow(
+    run="a",
+    directory="/a",
+    run_id=None,
+    model=None,
+    status=None,
+    started=None,
+    layers=None,
+    last_checkpoint=None,
+    live=True,
+    written=0.0,
+    missing=[],
+)
+
+
 def test_runs_are_a_table_and_gaps_are_dashes() -> None:
-    row = RunRow(
-        run="a",
-        directory="/a",
-        run_id=None,
-        model=None,
-        status=None,
-        started=None,
-        layers=None,
-        last_checkpoint=None,
-        live=True,
-        written=0.0,
-        missing=[],
-    )
-    head, line = run_table([row], 100)
+    head, line = run_table([ROW], 100)
     assert head.startswith("run")
-    assert line.split() == ["a", "—", "1970-01-01", "00:00:00", "—", "—", "—"]
+    assert line.split() == ["a", "—", "—", "1970-01-01", "00:00:00", "—", "—", "—"]
     assert when(None) == "—"
+
+
+def test_a_run_whose_trainer_was_killed_is_said_to_have_stopped_and_how_to_go_on() -> None:
+    command = "sonde train --output-dir /data/runs/a --resume --max-steps 20"
+    found = Unended(step=7, since=1.0, why="its process is gone", resume=command, command=True)
+    row = ROW.model_copy(update={"status": "running", "unended": found})
+    lines = list(run_table([row], 60))
+    assert "stopped without ending" in lines[1]
+    said = " ".join(lines[2:])
+    assert "a: stopped after step 7 without ending: its process is gone" in said
+    assert command in " ".join(said.split())
+    assert all(len(line) <= 60 for line in lines)
+    assert list(ending(ROW)) == []

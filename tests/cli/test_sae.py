@@ -43,6 +43,28 @@ def test_what_was_trained_is_shown(trained: Path, tiny: Path) -> None:
     assert shown["evaluation"]["tokens"] > 0
 
 
+def test_other_ways_to_be_sparse_and_transcoders_are_trained(
+    tiny: Path, text: Path, tmp_path: Path
+) -> None:
+    base = (
+        "sae", "train", "--model", tiny, "--layers", "1", "--text", text, "--context", 24,
+        "--features", 48, "--k", 4, "--tokens", 2000, "--batch", 128, "--buffer", 1000,
+        "--device", "cpu",
+    )  # fmt: skip
+    one = sonde(*base, "--kind", "batchtopk", "--cap", 0.3, "--nested", "8,24", "--out", tmp_path)
+    assert one.exit_code == 0, one.output
+    assert "BatchTopK with k = 4" in (tmp_path / "layer_1" / "README.md").read_text()
+    out = tmp_path / "transcoder"
+    two = sonde(
+        *base, "--kind", "jumprelu", "--hook", "mlp_in", "--hook-out", "mlp_out", "--out", out
+    )
+    assert two.exit_code == 0, two.output
+    shown = json.loads(sonde("sae", "show", out / "layer_1", "--json").stdout)
+    assert (shown["activation"], shown["hook"], shown["hook_out"]) == (
+        "jumprelu", "mlp_in", "mlp_out",
+    )  # fmt: skip
+
+
 def test_a_probe_says_how_well_it_fits_and_warns_where_it_does_not(
     trained: Path, tiny: Path, text: Path
 ) -> None:
@@ -59,10 +81,8 @@ def test_what_was_trained_is_judged(trained: Path, tiny: Path, text: Path) -> No
     arguments = ("sae", "eval", trained, "--model", tiny, "--text", text, "--context", 24)
     result = sonde(*arguments, "--device", "cpu", "--most", 20)
     assert result.exit_code == 0, result.output
-    header, row, note = result.stdout.splitlines()
-    assert header.split()[:4] == ["layer", "FVU", "L0", "dead"]
-    assert row.split()[0] == "1"
-    assert "over 460 tokens; position 0 left out" in note
+    assert result.stdout.split()[:3] == ["1", "features", "48"]
+    assert "over 460 tokens; position 0 left out" in result.stdout.splitlines()[-1]
     found = json.loads(sonde(*arguments, "--device", "cpu", "--most", 20, "--json").stdout)
     assert 0 < found["1"]["fvu"] < 1
     assert found["1"]["l0"] <= 4

@@ -1,33 +1,22 @@
 """What `sonde sae` says, from made-up numbers."""
 
-from sonde.cli.sae_view import facts, in_words, table
+from sonde.cli.sae_view import facts, in_words
 from sonde.sae.activations import TopK
-from sonde.sae.evaluate import CrossEntropy, Evaluation
-from sonde.sae.health import Health
 from sonde.sae.train import LayerProgress, Progress
 from tests.sae.formulas import D_IN, D_SAE, dictionary
 
 
 def test_progress_says_how_far_how_fast_how_long_and_how_well() -> None:
-    now = Progress(5_000_000, 20_000_000, 100_000.0, {7: LayerProgress(0.1234, 48.0, 0.02)})
+    now = Progress(5_000_000, 20_000_000, 100_000.0, {7: LayerProgress(0.1234, 48.0, 0.02, 3)})
     assert in_words(now) == (
         "5,000,000 of 20,000,000 tokens, 100,000 tokens/s, 2 min 30 s left: "
-        "layer 7 FVU 0.123, L0 48.0, dead 2.00 %"
+        "layer 7 FVU 0.123, L0 48.0, dead 2.00 %, dense 3"
     )
 
 
 def test_a_tiny_run_is_counted_in_tokens_too() -> None:
     now = Progress(1_500, 2_000, 100.0, {})
     assert in_words(now).startswith("1,500 of 2,000 tokens, 100 tokens/s")
-
-
-def test_what_is_not_defined_is_a_dash_in_the_table() -> None:
-    health = Health(2_000, 0.125, 0.9, 48.0, 0.5, 1.0)
-    free = CrossEntropy(original=3.0, spliced=3.0, zeroed=3.0, averaged=3.0)
-    head, row, foot = table({15: Evaluation(health, free)}).splitlines()
-    assert head.split()[:3] == ["layer", "FVU", "L0"]
-    assert " ".join(row.split()) == "15 0.1250 48.0 50.00 % 0.9000 — — 3.000 → 3.000"
-    assert foot.startswith("over 2,000 tokens")
 
 
 def test_facts_are_those_of_the_file() -> None:

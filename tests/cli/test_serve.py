@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import httpx
 import pytest
 from click.testing import Result
@@ -29,11 +30,17 @@ from tests.scripted import Scripted
 KEY = "s3cret-Key"
 
 
+def leave(status: int) -> None:
+    """Instead of ending the process: this one has more to do."""
+    raise click.exceptions.Exit(status)
+
+
 @pytest.fixture(autouse=True)
 def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A data directory and a log of the test's own; nothing stays."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.delenv(module.KEY, raising=False)
+    monkeypatch.setattr(module, "end_process", leave)
     root, ours = logging.getLogger(), logging.getLogger("sonde")
     handlers, levels = list(root.handlers), (root.level, ours.level)
     digits = sys.get_int_max_str_digits()
@@ -63,6 +70,13 @@ def test_a_key_that_cannot_be_sent_is_refused_and_not_repeated(key: str) -> None
 @pytest.mark.parametrize("name", ["*", "http://lab.example", "lab.example:80", "a/b", ""])
 def test_a_name_to_allow_is_a_name(name: str) -> None:
     assert "is not a name" in refusal(sonde("serve", "--allow-host", name))
+
+
+@pytest.mark.parametrize(
+    "origin", ["*", "lab.example", "https://lab.example/", "ftp://lab.example", "null", ""]
+)
+def test_09_an_origin_to_allow_is_an_origin(origin: str) -> None:
+    assert "is not an origin" in refusal(sonde("serve", "--allow-origin", origin))
 
 
 @pytest.mark.parametrize(
@@ -141,6 +155,8 @@ def test_it_serves_the_model_with_the_limits_that_were_given(tiny: Path, tmp_pat
         assert http.get("/v1/capabilities").status_code == 401
         answer = http.get("/v1/capabilities", headers=headers | {"Host": "lab.example"})
         found.update(answer.json())
+        for name, origin in (("lab", "https://lab.example"), ("other", "http://127.0.0.1:1")):
+            found[name] = http.get("/health", headers={"Origin": origin}).status_code
         for length in (module.DIGITS, module.DIGITS + 1):
             body = b'{"prompt": "a", "max_tokens": %b}' % (b"1" * length)
             kind = {"Content-Type": "application/json"}
@@ -152,11 +168,13 @@ def test_it_serves_the_model_with_the_limits_that_were_given(tiny: Path, tmp_pat
         port,
         ask,
         *("--model", tiny, "--device", "cpu", "--api-key", KEY, "--allow-host", "lab.example"),
+        *("--allow-origin", "https://lab.example"),
         *("--source-budget", "3MiB", "--max-cells", 77, "--data-dir", tmp_path / "mine"),
     )
     assert result.exit_code == 0, result.output
     assert found["model"]["n_layers"] == 2
     assert found["limits"]["cells"] == 77
+    assert (found["lab"], found["other"]) == (200, 403)
     assert "max_tokens" in said[module.DIGITS]
     assert "max_tokens" not in said[module.DIGITS + 1]  # refused by the parser, not by the schema
     assert "digits" in said[module.DIGITS + 1]

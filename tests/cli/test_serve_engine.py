@@ -29,6 +29,7 @@ def test_a_lost_engine_ends_it_with_status_1_and_one_line(
 ) -> None:
     dying = package.Model(Scripted(failing={"score": EngineLost("a worker ended")}))
     monkeypatch.setattr(serve, "load_model", lambda *_, **__: dying)
+    monkeypatch.setattr(serve, "offered", lambda *_: {})  # it stands in no directory
     monkeypatch.setattr(serve, "log_to_stderr", lambda: None)
     monkeypatch.setattr(serving, "UNHEALTHY_SECONDS", 0.3)
     port, statuses = free_port(), list[int]()

@@ -20,6 +20,8 @@ from tests.cli.shell import refusal, sonde
 
 CLEAN = "The Eiffel Tower is in the city of"
 CORRUPT = "The Colosseum is in the city of"
+SUFFIXES = [suffix for suffix in files.SUFFIXES if suffix != ".tex"]
+"""A table for papers is of sweeps over pairs."""
 PROMPTS = ("--clean", CLEAN, "--corrupt", CORRUPT, "--answer", " Paris")
 
 
@@ -70,7 +72,7 @@ def test_the_heatmap_is_printed_and_progress_is_kept_apart(sweep: Shell) -> None
 
 def test_json_is_the_python_apis_result(sweep: Shell, model: Model) -> None:
     printed = sweep("--json").stdout
-    assert json.loads(printed)["format"] == "sonde.sweep.1"
+    assert json.loads(printed)["format"] == "sonde.sweep.2"
     direct = model.sweep(clean=CLEAN, corrupt=CORRUPT, answer=" Paris")
     assert same(Sweep.from_json(printed), direct)
 
@@ -96,7 +98,7 @@ def test_hooks_layers_positions_and_metrics(sweep: Shell, model: Model) -> None:
 
 
 def test_all_hooks(sweep: Shell, model: Model) -> None:
-    assert sweep.result("--hooks", "all", "--layers", "1").hooks == model.describe().hooks
+    assert sweep.result("--hooks", "all", "--layers", "1").hooks == model.describe().layer_hooks
 
 
 def test_alpha_mask_and_pairing(sweep: Shell, model: Model) -> None:
@@ -133,12 +135,53 @@ def test_an_answer_by_its_id(tiny: Path, model: Model) -> None:
     assert same(Sweep.from_json(sonde("sweep", *arguments).stdout), direct)
 
 
+def test_positions_together_are_drawn_as_one_column(sweep: Shell, model: Model) -> None:
+    printed = sweep.result("--positions", "together", "--hooks", "post_block,mlp_out")
+    direct = model.sweep(
+        clean=CLEAN, corrupt=CORRUPT, answer=" Paris", positions="together",
+        hooks=["post_block", "mlp_out"],
+    )  # fmt: skip
+    assert same(printed, direct)
+    assert printed.grids["mlp_out"].shape == (2,)
+    saves = [word for suffix in SUFFIXES for word in ("--save", f"out{suffix}")]
+    drawn = sweep("--positions", "together", *saves)
+    assert drawn.exit_code == 0, drawn.output
+    assert "layer   1" in drawn.stdout
+    strongest = drawn.stdout.partition("strongest sites\n")[2].splitlines()[0]
+    assert "post_block" in strongest
+    assert "position" not in strongest
+    assert Path("out.csv").read_text().startswith('"hook","layer","metric","value"\n')
+
+
+def test_further_metrics_and_several_answers_of_several_tokens(sweep: Shell, model: Model) -> None:
+    metrics = ["prob", "kl_clean", "kl_corrupt", "rank", "top1"]
+    options = [word for metric in metrics for word in ("--metric", metric)]
+    printed = sweep.result(*options, "--answer", " Atlantis", "--foil", " Rome", "--foil", " x")
+    direct = model.sweep(
+        clean=CLEAN, corrupt=CORRUPT, answer=[" Paris", " Atlantis"], foil=[" Rome", " x"],
+        metric="prob", metrics=metrics[1:],
+    )  # fmt: skip
+    assert same(printed, direct)
+    assert printed.metrics == metrics
+    for metric in printed.metrics:
+        one, other = printed.values(metric), direct.values(metric)
+        assert np.array_equal(one["post_block"], other["post_block"])
+    text = sweep(*options, "--answer", " Atlantis").stdout
+    assert "probability of “·Paris”" in text  # and more, where the line has room
+    assert "several tokens, each graded after those before it" in " ".join(text.split())
+
+
+def test_an_estimate_is_of_the_sweep_that_is_asked_for(sweep: Shell) -> None:
+    asked = ("--positions", "together", "--answer", " Atlantis", "--estimate", "--json")
+    assert Estimate.model_validate_json(sweep(*asked).stdout).cells == 2
+
+
 def test_a_small_memory_budget_gives_the_same_numbers(sweep: Shell) -> None:
     assert same(sweep.result("--memory-budget", "64KiB"), sweep.result())
 
 
 def test_every_format_is_saved(sweep: Shell) -> None:
-    saves = [word for suffix in files.SUFFIXES for word in ("--save", f"out{suffix}")]
+    saves = [word for suffix in SUFFIXES for word in ("--save", f"out{suffix}")]
     result = sweep("--layers", "0", "--json", *saves)
     assert result.exit_code == 0
     printed = Sweep.from_json(result.stdout)
@@ -149,7 +192,7 @@ def test_every_format_is_saved(sweep: Shell) -> None:
     rows = list(csv.DictReader(io.StringIO(Path("out.csv").read_text())))
     assert len(rows) == printed.timing.cells
     saved = [line for line in result.stderr.splitlines() if line.startswith("saved ")]
-    assert saved == [f"saved out{suffix}" for suffix in files.SUFFIXES]
+    assert saved == [f"saved out{suffix}" for suffix in SUFFIXES]
 
 
 def test_an_estimate_runs_no_sweep(sweep: Shell) -> None:
@@ -176,8 +219,8 @@ def test_an_estimate_runs_no_sweep(sweep: Shell) -> None:
         (["--positions", "span:colosseum"], "did you mean 'Colosseum'?"),
         (["--positions", "span:in#1"], "occurrence 1 of span 'in' is out of range"),
         (["--source-positions", "1"], "--source-positions resolve to 1 tokens and positions to 7"),
-        (["--answer", " Atlantis"], "--answer ' Atlantis' tokenizes to"),
-        (["--foil", ""], "--foil '' tokenizes to 0 tokens"),
+        (["--answer", " Atlantis", "--mask", "0"], "--mask does not go with more than one"),
+        (["--foil", ""], "--foil is empty; give it some text"),
         (["--alpha", "nan"], "--alpha 'nan' is not a finite number"),
         (["--alpha", "inf"], "--alpha 'inf' is not a finite number"),
         (["--clean", ""], "--clean is empty"),
@@ -240,4 +283,21 @@ def test_the_default_model_keeps_the_landmark_at_its_middle_token_up_to_the_midd
     found = Sweep.from_json(result.stdout).argmax
     assert found is not None
     assert (found.position, found.token) == (2, "osse")
+    assert found.layer is not None
     assert found.layer <= 15
+
+
+def test_edges_go_from_senders_to_receivers(sweep: Shell, model: Model) -> None:
+    named = ("--senders", "z:0,embed", "--receivers", "q:1.0,mlp:1", "--receivers", "logits+q:1.0")
+    refused = sweep(*named, "--frozen", "path")
+    assert "logits stands alone" in refusal(refused)
+    found = sweep.result(*named[:-2], "--frozen", "path+mlps")
+    expected = model.sweep(
+        clean=CLEAN, corrupt=CORRUPT, answer=" Paris", senders=["z:0", "embed"],
+        receivers=["q:1.0", "mlp:1"], frozen="path+mlps",
+    )  # fmt: skip
+    assert found.edges() == expected.edges()
+    assert "--layers" not in sweep(*named[:-2], "--estimate").output
+    drawn = sweep(*named[:-2])
+    assert drawn.exit_code == 0
+    assert "edges" in drawn.stdout

@@ -4,13 +4,21 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sonde.cli import train
+from sonde.cli.main import Failure, one_line_errors
+from sonde.training.grpo import Assignment, Policy
+from sonde.training.metadata import Task
 from tests.cli.shell import refusal, sonde
-from tests.training.tiny_run import joined, lines
+from tests.runs.full_disk import no_room_in
+from tests.training import tiny_run
+from tests.training.test_grpo import plan, verify
+from tests.training.tiny_run import joined, lines, records
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +80,7 @@ def test_a_secondary_worktree_may_only_look(
 ) -> None:
     monkeypatch.setenv("AEGIR_WORKTREE_ROLE", "secondary")
     run = ("train", "--sae-attach", "off", "--output-dir", tmp_path / "run")
-    assert "AEGIR_P5_OUTPUT_DIR" in refusal(sonde(*run))
+    assert "SONDE_OUTPUT_DIR" in refusal(sonde(*run))
     assert sonde(*run, "--dry-run").exit_code == 0
 
 
@@ -104,3 +112,57 @@ def test_a_short_run_can_be_resumed_and_every_step_is_there_once(tmp_path: Path)
     pairs = list(joined(tmp_path / "run"))
     assert {record["layer_index"] for record, _ in pairs} == {0, 15}
     assert all(generation["R"] is not None for _, generation in pairs)
+
+
+@pytest.fixture
+def tiny_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `carry_out` loads, a few thousand parameters large."""
+    rows = [{"prompt": text} for text in tiny_run.prompts()["prompt"]]
+    asked = Assignment(rows, verify, Task(name="lengths"))
+    monkeypatch.setattr(train, "load_policy", lambda *_: Policy(*tiny_run.policy()))
+    monkeypatch.setattr("sonde.training.dictionaries.load_dictionaries", lambda *_: tiny_run.saes())
+    monkeypatch.setattr("sonde.training.assignments.assignment", lambda *_, **__: asked)
+
+
+OPTIONS: dict[str, Any] = {"prompts": None, "reward": None, "archive": False, "strict_resume": True}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("tiny_policy")
+def test_03_a_run_whose_records_the_disk_did_not_take_ends_with_status_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = plan(tmp_path)
+    full = no_room_in(tmp_path / "sae_features.live.jsonl")
+    with full, pytest.raises(Failure) as failure, one_line_errors():
+        train.carry_out(given, OPTIONS, 1, first=True)
+    assert failure.value.exit_code == 1
+    lost = json.loads((tmp_path / "sae_health.jsonl").read_text().splitlines()[-1])
+    assert lost["records_lost"] == lost["records_dropped"] > 0
+    assert f"{lost['records_lost']:,} records and the metadata of checkpoint-1" in str(
+        failure.value
+    )
+    assert f"0 records written, {lost['records_lost']:,} left out" in capsys.readouterr().out
+    again = replace(given, resume="last")  # from the beginning: no checkpoint is whole
+    train.carry_out(again, OPTIONS, 1, first=True)
+    assert {record["step"] for record in records(tmp_path)} == {1, 2}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("tiny_policy")
+def test_a_resumed_run_ends_with_a_summary_of_all_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = plan(tmp_path)
+    train.carry_out(given, OPTIONS, 1, first=True)
+    capsys.readouterr()
+    longer = replace(given.recipe, max_steps=5)
+    train.carry_out(replace(given, recipe=longer, resume="last"), OPTIONS, 1, first=True)
+    said = capsys.readouterr().out
+    metrics = lines(tmp_path / "grpo_metrics.jsonl")
+    assert [line["iteration"] for line in metrics] == [1, 2, 3, 4, 5]
+    first, last = metrics[0]["rewards_mean"], metrics[-1]["rewards_mean"]
+    assert f"reward {first:.2f} in the first 1 step, {last:.2f} in the last 1" in said
+    assert f"{len(records(tmp_path)):,} records written, 0 left out" in said
+    health = lines(tmp_path / "sae_health.jsonl")
+    assert health[-1]["records_written"] == len(records(tmp_path))

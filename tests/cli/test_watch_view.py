@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from sonde.cli.watch_view import View, frame, heatmap
 from sonde.results.pen import Pen
-from sonde.runs.analytics.analysis import Known
+from sonde.runs.analytics.analysis import RunContents
 from sonde.runs.analytics.database import connect
 from sonde.runs.analytics.heatmap import layer_tile, time_axis
 from sonde.runs.analytics.steplines import HealthLine
@@ -32,7 +32,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
 
 
 def drawn(
-    read: Read, *, color: bool = False, width: int = 80, known: Known | None = None
+    read: Read, *, color: bool = False, width: int = 80, known: RunContents | None = None
 ) -> list[str]:
     view = View(Pen(color), width)
     row = run_row(read.made.layout, "run")
@@ -75,7 +75,7 @@ def test_without_colour_a_cell_is_its_place_from_0_to_9_and_the_spike_is_seen(ru
 
 def test_a_warning_that_stands_is_shown_and_cannot_write_to_the_terminal(run: Read) -> None:
     health = (*run.known.health, HealthLine(13, alarms=("disk \x1b[2J full: now",)))
-    known = Known(run.known.ingested, run.known.generations, run.known.metrics, health)
+    known = RunContents(run.known.ingested, run.known.generations, run.known.metrics, health)
     text = "\n".join(drawn(run, known=known))
     assert "! since step 13: disk \\x1b[2J full: now" in text
 
@@ -87,5 +87,5 @@ def test_a_run_of_the_reference_and_an_empty_one_say_what_is_missing(
     assert "tokens 0 to" in text
     assert "no grpo_metrics.jsonl" in text.replace("\n", " ")
     assert "no health" in text
-    empty = "\n".join(drawn(reference, known=Known()))
+    empty = "\n".join(drawn(reference, known=RunContents()))
     assert "no records yet" in empty

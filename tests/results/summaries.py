@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from sonde.results import Provenance, Sweep
 from sonde.schema import (
     Control,
@@ -11,12 +13,17 @@ from sonde.schema import (
     Hook,
     HookGrid,
     PromptTokens,
+    SpecialToken,
+    SpecialTokens,
     SweepSummary,
     Timing,
 )
+from sonde.schema.table import Axis, AxisName, SweepTable, Table, TableMetric
 
 WORDS = ["<s>", "The", " Colos", "seum", " is", " in", " the", " city", " of"]
 CREATED = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
+
+SPECIAL = SpecialTokens(before=[SpecialToken(id=1, text="<s>")], after=[])
 
 
 def provenance(**request: Any) -> Provenance:
@@ -24,6 +31,7 @@ def provenance(**request: Any) -> Provenance:
         model="tiny/llama",
         architecture="LlamaForCausalLM",
         weights="sha256:0123abcd",
+        special_tokens=SPECIAL,
         dtype="float32",
         device="cpu",
         n_layers=4,
@@ -108,7 +116,7 @@ def summary(grids: dict[Hook, Grid] | None = None, **changes: Any) -> SweepSumma
 
 
 def sweep(grids: dict[Hook, Grid] | None = None, **changes: Any) -> Sweep:
-    return Sweep(summary(grids, **changes), provenance())
+    return Sweep.of(summary(grids, **changes), provenance())
 
 
 def three_hooks(layers: int = 30, positions: int = 9, **changes: Any) -> Sweep:
@@ -119,6 +127,60 @@ def three_hooks(layers: int = 30, positions: int = 9, **changes: Any) -> Sweep:
         "mlp_out": grid_of(layers, positions, phase=0.3),
     }
     return sweep(grids, **changes)
+
+
+def axis(name: AxisName, *values: int | str, labels: Sequence[str] | None = None) -> Axis:
+    """Labelled by its values, unless told otherwise."""
+    return Axis(name=name, values=list(values), labels=list(labels or map(str, values)))
+
+
+def table(
+    *axes: Axis, hook: Hook = "post_block", metrics: Sequence[TableMetric] = ("logprob",)
+) -> Table:
+    """Cells that count up from -5.0; of further metrics from 0."""
+    n = int(np.prod([len(each.values) for each in axes]))
+    told: dict[TableMetric, list[float | None]] = {
+        metric: [-5.0 * (metric == metrics[0]) + 0.5 * cell for cell in range(n)]
+        for metric in metrics
+    }
+    return Table(hook=hook, axes=list(axes), values=told)
+
+
+def general(*tables: Table, asked: dict[str, Any] | None = None, **changes: Any) -> Sweep:
+    """A finished general sweep of the given tables."""
+    metric = changes.get("metric", next(iter(tables[0].values)))
+    fields: dict[str, Any] = {
+        "tables": list(tables),
+        "metric": metric,
+        "corrupt": {metric: -5.0},
+        "clean": {metric: -0.5},
+        "recovered_of": "logprob",
+        "noise_floor": {metric: 0.0},
+        "controls": [control()],
+        "skipped": [],
+        "alignment": None,
+        "notes": {},
+        "warnings": [],
+        "timing": timing(6),
+        "tokens": PromptTokens(prompt=WORDS),
+    }
+    request: dict[str, Any] = {"corrupt": "The Colosseum", "clean": "The Tower", "answer": " Paris"}
+    source = provenance().model_copy(update={"request": request | (asked or {})})
+    return Sweep(SweepTable(**(fields | changes)), source)
+
+
+LAYERS = axis("layer", 0, 3, 6)
+TOKENS = axis("position", 1, 2, labels=["The", " Colos"])
+SHAPES: dict[str, Sweep] = {
+    "one axis": general(table(LAYERS), asked={"positions": "together"}),
+    "two axes": general(table(LAYERS, TOKENS), table(LAYERS, TOKENS, hook="mlp_out")),
+    "three axes": general(table(LAYERS, axis("feature", 7, 9), TOKENS)),
+    "words": general(table(axis("feature", 7, 9, labels=["7 <b>cities\x1b[31m", "9"]))),
+    "unlike axes": general(table(LAYERS), table(LAYERS, TOKENS, hook="mlp_out")),
+    "several metrics": general(table(LAYERS, TOKENS, metrics=("rank", "kl_clean"))),
+    "no axis": general(table()),
+}
+"""General sweeps of every shape that has to be drawn and written."""
 
 
 def with_tokens(*tokens: str, **changes: Any) -> Sweep:

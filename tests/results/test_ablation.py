@@ -4,50 +4,42 @@ import pytest
 from rich.cells import cell_len
 
 from sonde.results.ablation import in_words, render_ablation
+from sonde.results.feature_table import feature_effects
 from sonde.results.pen import Pen
-from sonde.schema.ablation import Ablation, FeatureEffect
-from sonde.schema.feature import Feature
-
-EFFECT = FeatureEffect(
-    feature=1740,
-    activations=[0.0, 3.0, 2.0],
-    effects=[None, -0.02, -0.58],
-    everywhere=-0.78,
-    random=[-0.68, 0.48],
-    p=1 / 3,
-)
-FOUND = Ablation(
-    model="tiny",
-    weights="abc",
-    dictionary="0123456789abcdef0123",
-    hook="post_block",
-    layer=15,
-    tokens=["The", " brush\x1b[31m", " is<b>"],
-    answer="_",
-    answer_id=3,
-    foil="-",
-    foil_id=4,
-    logprob=-0.0013,
-    baseline=7.04,
-    control=1.1e-5,
-    features=[EFFECT],
-    silent=[88],
-)
-CARD = Feature(feature=1740, rate=0.1, promoted=[" malt", "<i>"], suppressed=[], snippets=[])
+from tests.results.features import CARD, RANDOM, REMOVED, feature_sweep, table
 
 
 def shown(*, color: bool = False, width: int = 90) -> str:
-    return render_ablation(FOUND, {1740: CARD}, pen=Pen(color), width=width, title="why")
+    found = feature_sweep()
+    return render_ablation(found, {1740: CARD}, pen=Pen(color), width=width, title="why")
 
 
 def test_it_says_what_removing_did_and_what_random_directions_do() -> None:
-    assert in_words(EFFECT) == "everywhere −0.78; random directions −0.68 to +0.48; p 0.333"
+    first = feature_effects(feature_sweep())[0]
+    assert in_words(first) == "everywhere −0.75; random directions −0.50 to +1.00; p 0.667"
     text = shown()
-    assert "[·is<b> −0.58]" in text
+    assert "15:1740       everywhere −0.75" in text
+    assert "[·is<b> −0.25]" in text
     assert "promotes    ·malt" in text
-    assert "its logit is +7.04 from that of “-”" in text
+    assert "“_”, log-probability −0.00130; its logit is +7.00 from that of “-”" in text
     assert "1.10e−5" in text
     assert "not active    88" in text
+    assert text.index("15:1740") < text.index("15:9")
+
+
+def test_a_feature_without_a_finite_number_says_so() -> None:
+    broken = table("cells", REMOVED.axes, [None] * 6, REMOVED.activations)
+    text = render_ablation(
+        feature_sweep([broken, RANDOM]), {}, pen=Pen(False), width=90, title="why"
+    )
+    assert "no finite number" in text
+
+
+def test_a_foil_that_was_named_is_not_called_a_rival() -> None:
+    found = feature_sweep(notes={})
+    text = render_ablation(found, {}, pen=Pen(False), width=90, title="why")
+    assert "the answer, log-probability −0.00130; its logit is +7.00 from that of the foil" in text
+    assert "not active" not in text
 
 
 def test_without_colour_there_is_no_escape_and_with_it_only_ours() -> None:

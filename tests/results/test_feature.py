@@ -5,7 +5,7 @@ from rich.cells import cell_len
 
 from sonde.results.feature import render_feature
 from sonde.results.pen import Pen
-from sonde.schema.feature import Feature, Snippet
+from sonde.schema.feature import Feature, Label, Neighbour, Snippet, TokenShare
 
 FEATURE = Feature(
     feature=3201,
@@ -53,3 +53,44 @@ def test_a_dead_feature_says_so() -> None:
     text = shown(FEATURE.model_copy(update={"rate": 0.0, "snippets": []}))
     assert "it is dead" in text
     assert "most active" not in text
+
+
+def test_the_range_is_shown_in_three_parts_and_each_only_where_there_is_one() -> None:
+    low = Snippet(tokens=["a", " b"], heat="09", value=0.5, part="low")
+    lines = shown(FEATURE.model_copy(update={"snippets": [*FEATURE.snippets, low]})).splitlines()
+    assert lines.index("most active on") < lines.index("barely active on")
+    assert lines[-1] == "     0.500  a[·b]"
+    assert "also active on" not in lines
+
+
+def test_values_contexts_kinds_and_neighbours_are_shown_where_they_are_known() -> None:
+    text = shown(
+        FEATURE.model_copy(
+            update={
+                "promoted_by": [7.04, 6.0, 5.0],
+                "suppressed": [],
+                "after": [TokenShare(token=" in", share=0.42)],
+                "neighbours": [Neighbour(feature=9, cosine=0.51)],
+                "kinds": {"code": 0.001, "chat": 0.2},
+            }
+        )
+    )
+    assert r"promotes    ·Paris 7.0  \n 6.0  ·France 5.0" in text
+    assert "suppresses  nothing more than random directions do" in text
+    assert "after       ·in 42 %" in text
+    assert "neighbours  9 (0.51)" in text
+    assert "by kind     chat 20.0 %  code 0.100 %" in text
+
+
+def test_a_label_is_shown_with_who_said_it_and_how_far_it_holds() -> None:
+    scored = Label(
+        text="towers\x1b[31m", source="explainer m", score=0.9, measure="detection", scorer="m",
+        examples=20,
+    )  # fmt: skip
+    text = shown(FEATURE.model_copy(update={"label": scored}))
+    assert "label       towers" in text
+    assert "\x1b" not in text
+    assert "            detection 0.90 on 20 snippets by m · explainer m" in text
+    without = Label(text="towers", source="an export", score=None, reason="it has none")
+    text = shown(FEATURE.model_copy(update={"label": without}))
+    assert "not scored: it has none · an export" in text

@@ -10,6 +10,7 @@ import pytest
 from sonde.results import Sweep
 from sonde.schema import PromptTokens
 from tests.results.summaries import (
+    SHAPES,
     WEIRD,
     WORDS,
     provenance,
@@ -52,7 +53,7 @@ def evil() -> Sweep:
     )
     source = provenance(prompt=EVIL, clean_prompt=EVIL, answer_token=EVIL, note=EVIL)
     names = {"model": EVIL, "weights": EVIL, "device": EVIL, "versions": {"sonde": EVIL}}
-    return Sweep(bad, source.model_copy(update=names))
+    return Sweep.of(bad, source.model_copy(update=names))
 
 
 PAGES = {
@@ -101,11 +102,12 @@ def test_the_page_says_everything_that_was_measured() -> None:
         "2 of 2 equal the baseline, bit for bit",
         "810 cells in 0.71 s",
         "sha256:0123abcd",
+        "“&lt;s&gt;” (1) before its text, nothing after it",
         "torch 2.13.0",
         "2026-03-01T12:30:00+00:00",
     ):
         assert text in page
-    assert page.count("<table data-hook=") == 3
+    assert page.count("<table data-table=") == 3
 
 
 def test_it_follows_the_readers_theme() -> None:
@@ -147,3 +149,12 @@ def test_a_notebook_gets_the_heatmap_without_a_script() -> None:
         assert "script" not in elements.found
         assert elements.found.count("figure") == len(result.hooks)
     assert len(three_hooks()._repr_html_()) < 100_000
+
+
+@pytest.mark.parametrize("result", SHAPES.values(), ids=SHAPES)
+def test_a_table_of_any_shape_has_a_page(result: Sweep) -> None:
+    for markup in (result.to_html(), result._repr_html_()):
+        elements = Elements(markup)
+        assert elements.open == []
+        assert elements.found.count("figure") == len(result.views)
+        assert "\x1b" not in markup

@@ -8,7 +8,17 @@ import pytest
 from matplotlib.figure import Figure
 
 from sonde.results.plot import image
-from tests.results.summaries import WEIRD, sweep, three_hooks, with_tokens
+from tests.results.summaries import (
+    LAYERS,
+    SHAPES,
+    WEIRD,
+    axis,
+    general,
+    sweep,
+    table,
+    three_hooks,
+    with_tokens,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -96,3 +106,18 @@ def test_a_picture_can_be_made_in_any_thread_and_leaves_pyplot_alone() -> None:
     thread.join()
     assert made[0].startswith(b"\x89PNG")
     assert plt.get_fignums() == []
+
+
+def test_rows_and_columns_are_those_of_the_axes() -> None:
+    ax = SHAPES["one axis"].heatmap().axes[0]
+    assert [label.get_text() for label in ax.get_xticklabels()] == [""]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["0", "3", "6"]
+    assert ax.get_ylabel() == "layer"
+    assert SHAPES["three axes"].heatmap().axes[0].get_ylabel() == "layer.feature"
+
+
+def test_tables_of_unlike_axes_keep_their_own_rows() -> None:
+    result = general(table(axis("feature", 7)), table(LAYERS, hook="mlp_out"))
+    first, second = (ax for ax in result.heatmap().axes if ax.get_images())
+    assert (first.get_ylabel(), second.get_ylabel()) == ("feature", "layer")
+    assert len(second.get_yticklabels()) == 3

@@ -5,7 +5,8 @@ from pydantic import ValidationError
 
 from sonde.results import Provenance
 from sonde.schema import ModelDescription, PatchSweepRequest, PatchVectors
-from tests.results.summaries import CREATED, provenance
+from sonde.schema.table import SweepRequest
+from tests.results.summaries import CREATED, SPECIAL, provenance
 
 MODEL = ModelDescription(
     name="tiny/llama",
@@ -17,6 +18,7 @@ MODEL = ModelDescription(
     max_tokens=64,
     hooks=["post_block"],
     end_ids=[0],
+    special_tokens=SPECIAL,
     dtype="float32",
     device="cpu",
     weights="sha256:0123abcd",
@@ -30,9 +32,18 @@ def test_it_is_made_from_the_model_and_the_request() -> None:
     request = PatchSweepRequest(prompt="a b", layers=[0], answer_token=" c")
     made = Provenance.of(MODEL, request, versions={"sonde": "0.1.0"}, created=CREATED)
     assert (made.model, made.weights, made.n_layers) == ("tiny/llama", "sha256:0123abcd", 4)
+    assert made.special_tokens == SPECIAL
     assert made.request["prompt"] == "a b"
     assert made.asked("answer_token") == " c"
     assert "clean_prompt" not in made.request
+
+
+def test_it_says_whether_bits_depended_on_the_batch() -> None:
+    request = PatchSweepRequest(prompt="a", layers=[0])
+    assert Provenance.of(MODEL, request, versions={}).exact is True
+    inexact = MODEL.model_copy(update={"exact": False})
+    assert Provenance.of(inexact, request, versions={}).exact is False
+    assert provenance().exact is None  # made before this was kept
 
 
 def test_without_a_time_it_is_made_now_and_the_time_has_a_zone() -> None:
@@ -57,3 +68,11 @@ def test_a_field_that_is_not_text_is_not_taken_for_text() -> None:
 def test_nan_is_refused() -> None:
     with pytest.raises(ValidationError):
         provenance(alpha=float("nan"))
+
+
+def test_a_general_request_is_recorded_in_its_own_words() -> None:
+    request = SweepRequest(corrupt="a b", answer=[" c", 7], positions="together")
+    made = Provenance.of(MODEL, request, versions={}, created=CREATED).request
+    assert (made["corrupt"], made["answer"]) == ("a b", [" c", 7])
+    assert made["positions"] == "together"
+    assert "clean" not in made

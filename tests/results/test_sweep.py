@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,18 @@ import pytest
 from sonde.errors import BadRequest, UnknownHook
 from sonde.results import ScoredSite, Sweep
 from sonde.schema import MetricGrid, PromptTokens, Summary
-from tests.results.summaries import provenance, summary, sweep, three_hooks, with_tokens
+from sonde.schema.table import Table, TableSummary
+from tests.results.summaries import (
+    SHAPES,
+    axis,
+    general,
+    provenance,
+    summary,
+    sweep,
+    table,
+    three_hooks,
+    with_tokens,
+)
 
 
 def test_grids_are_arrays_with_nan_for_null() -> None:
@@ -85,7 +97,7 @@ def test_further_metrics_come_by_metric_and_hook() -> None:
 
 def test_prompts_are_those_of_the_request_or_else_the_tokens_joined() -> None:
     assert sweep().clean_prompt == "The Eiffel Tower is in the city of"
-    bare = Sweep(summary(), provenance().model_copy(update={"request": {}}))
+    bare = Sweep.of(summary(), provenance().model_copy(update={"request": {}}))
     assert bare.clean_prompt is None
     assert bare.corrupt_prompt == "<s>The Colos"
 
@@ -100,7 +112,7 @@ def test_the_rest_of_the_summary_is_within_reach() -> None:
 
 
 def test_a_result_is_equal_however_it_travelled() -> None:
-    streamed = Sweep(Summary(**dict(summary())), provenance())
+    streamed = Sweep.of(Summary(**dict(summary())), provenance())
     assert streamed == sweep()
     assert '"type"' not in streamed.to_json()
 
@@ -123,7 +135,8 @@ def test_printed_it_lists_the_largest_values() -> None:
 
 def test_neither_repr_nor_str_passes_an_escape_sequence_on() -> None:
     weird = with_tokens("\x1b[2J", "\x1b]0;title\x07")
-    result = Sweep(weird.summary, weird.provenance.model_copy(update={"model": "\x1b[2J"}))
+    evil = provenance().model_copy(update={"model": "\x1b[2J"})
+    result = replace(weird, provenance=evil)
     assert "\x1b" not in repr(result) + str(result)
 
 
@@ -158,3 +171,67 @@ def test_importing_the_layer_imports_neither_torch_nor_matplotlib() -> None:
     code = "import sys, sonde.results; print(sorted({'torch', 'matplotlib'} & set(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
+
+
+def test_a_general_sweep_has_what_a_classic_one_has() -> None:
+    result = SHAPES["two axes"]
+    assert result.hooks == ["post_block", "mlp_out"]
+    assert result.axes["mlp_out"] == {"layer": [0, 3, 6], "position": [1, 2]}
+    assert (result.layers, result.positions, result.tokens) == (
+        [0, 3, 6],
+        [1, 2],
+        ["The", " Colos"],
+    )
+    assert result.argmax == ScoredSite("post_block", 6, 2, -2.5, " Colos")
+    assert (result.clean_prompt, result.corrupt_prompt) == ("The Tower", "The Colosseum")
+    assert result.summary is None
+    assert result.metric_grids == {}
+
+
+def test_a_sweep_of_layers_alone_has_arrays_of_layers_and_sites_without_a_position() -> None:
+    result = SHAPES["one axis"]
+    np.testing.assert_array_equal(result.grids["post_block"], [-5.0, -4.5, -4.0])
+    assert (result.layers, result.positions, result.tokens) == ([0, 3, 6], [], [])
+    assert result.argmax == ScoredSite("post_block", 6, None, -4.0, "")
+    assert repr(result).endswith(
+        "1 hook × 3 layers, positions together; largest −4.00 at post_block, layer 6>"
+    )
+
+
+def test_other_metrics_are_asked_for_by_name() -> None:
+    result = SHAPES["several metrics"]
+    assert (result.metric, result.metrics) == ("rank", ["rank", "kl_clean"])
+    assert result.values("kl_clean")["post_block"].shape == (3, 2)
+    assert list(result.metric_grids) == ["rank", "kl_clean"]
+    with pytest.raises(BadRequest, match="'prob' was not measured here; there are rank, kl_clean"):
+        result.values("prob")
+
+
+def test_what_is_beside_the_cells_is_kept_apart_from_them() -> None:
+    features = axis("feature", 7, 9)
+    beside = Table(
+        kind="random_direction",
+        hook="post_block",
+        axes=[features, axis("draw", 0)],
+        values={"logprob": [9.0, 9.0]},
+    )
+    result = general(table(features), beside)
+    assert result.grids["post_block"].shape == (2,)
+    assert result.argmax is not None
+    assert result.argmax.value == -4.5
+    assert len(result.views) == 1
+    assert '"random_direction","post_block",7,0,"logprob",9.0' in result.to_csv()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_general_sweep_of_any_shape_is_saved_as_anything(tmp_path: Path, name: str) -> None:
+    for suffix in ("png", "svg", "html", "json", "csv", "parquet"):
+        assert SHAPES[name].save(tmp_path / f"a.{suffix}").stat().st_size > 0
+    assert Sweep.from_json(tmp_path / "a.json") == SHAPES[name]
+    assert repr(SHAPES[name])
+    assert str(SHAPES[name])
+
+
+def test_a_general_result_is_equal_however_it_travelled() -> None:
+    whole = SHAPES["one axis"]
+    assert Sweep(TableSummary(**dict(whole.table)), whole.provenance) == whole

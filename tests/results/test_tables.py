@@ -10,7 +10,7 @@ import pytest
 from sonde.errors import BadRequest
 from sonde.results import Sweep
 from sonde.schema import MetricGrid
-from tests.results.summaries import WEIRD, sweep, three_hooks, with_tokens
+from tests.results.summaries import SHAPES, WEIRD, sweep, three_hooks, with_tokens
 
 
 def refuse(constant: str) -> None:
@@ -83,3 +83,36 @@ def test_csv_appends_the_further_metrics() -> None:
 def test_csv_is_written_when_a_path_is_given(tmp_path: Path) -> None:
     text = sweep().to_csv(tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_bytes() == text.encode()
+
+
+def test_a_general_sweep_is_stored_as_its_table() -> None:
+    result = SHAPES["several metrics"]
+    stored = json.loads(result.to_json(), parse_constant=refuse)
+    assert (stored["format"], sorted(stored)) == (
+        "sonde.sweep.2",
+        ["format", "provenance", "table"],
+    )
+    assert stored["table"]["tables"][0]["values"]["rank"][0] == -5.0
+
+
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("two axes", "hook,layer,position,token,metric,value"),
+        ("one axis", "hook,layer,metric,value"),
+        ("three axes", "hook,layer,feature,position,token,metric,value"),
+        ("words", "hook,feature,feature_label,metric,value"),
+        ("unlike axes", "hook,layer,position,token,metric,value"),
+        ("no axis", "hook,metric,value"),
+    ],
+)
+def test_csv_has_a_column_for_every_axis(name: str, header: str) -> None:
+    lines = list(csv.DictReader(io.StringIO(SHAPES[name].to_csv())))
+    assert ",".join(lines[0]) == header
+    assert len(lines) == sum(view.values.size for view in SHAPES[name].views)
+
+
+def test_csv_leaves_an_axis_empty_that_a_table_lacks() -> None:
+    first, *_, last = csv.DictReader(io.StringIO(SHAPES["unlike axes"].to_csv()))
+    assert (first["hook"], first["layer"], first["position"]) == ("post_block", "0", "")
+    assert (last["hook"], last["position"], last["token"]) == ("mlp_out", "2", " Colos")

@@ -1,6 +1,7 @@
 """The whole report in a terminal."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
@@ -10,7 +11,18 @@ from sonde.results import Sweep
 from sonde.results.pen import Pen
 from sonde.results.terminal import render
 from sonde.schema import Grid, Skipped
-from tests.results.summaries import WEIRD, control, sweep, three_hooks, with_tokens
+from tests.results.summaries import (
+    LAYERS,
+    SHAPES,
+    WEIRD,
+    control,
+    general,
+    provenance,
+    sweep,
+    table,
+    three_hooks,
+    with_tokens,
+)
 
 RESULTS = {
     "nulls": sweep(),
@@ -19,6 +31,7 @@ RESULTS = {
     "three hooks": three_hooks(),
     "long": three_hooks(4, 120),
     "weird": with_tokens(*WEIRD, warnings=["a\x1b[31m warning " * 9]),
+    **SHAPES,
 }
 
 COLOUR = re.compile(r"\x1b\[(?:1|2|0|38;2;\d+;\d+;\d+;48;2;\d+;\d+;\d+)m")
@@ -88,6 +101,25 @@ def test_a_long_prompt_says_which_positions_are_not_drawn() -> None:
 
 
 def test_a_model_name_cannot_drive_the_terminal() -> None:
-    plain = sweep()
-    named = Sweep(plain.summary, plain.provenance.model_copy(update={"model": "\x1b]0;x\x07"}))
+    evil = provenance().model_copy(update={"model": "\x1b]0;x\x07"})
+    named = replace(sweep(), provenance=evil)
     assert "\x1b" not in render(named, width=80, pen=Pen(False))
+
+
+def test_a_sweep_of_layers_alone_is_one_column() -> None:
+    lines = render(SHAPES["one axis"], width=80, pen=Pen(False)).splitlines()
+    start = next(n for n, line in enumerate(lines) if "post_block" in line)
+    rows = [line.split() for line in lines[start : start + 5]]
+    assert rows == [["post_block"], ["6", "●−4.00"], ["3", "−4.50"], ["0", "−5.00"], []]
+    assert "  −4.00  +1.00  post_block  layer   6" in lines
+
+
+def test_tables_of_unlike_axes_stand_one_above_the_other() -> None:
+    text = render(SHAPES["unlike axes"], width=80, pen=Pen(False))
+    assert text.index("post_block") < text.index("mlp_out")
+    assert text.count("The") >= 2
+
+
+def test_what_was_chosen_on_the_way_is_said() -> None:
+    noted = general(table(LAYERS), notes={"answer": "·Par|is: several tokens"})
+    assert "answer       ·Par|is: several tokens" in render(noted, width=80, pen=Pen(False))

@@ -1,10 +1,23 @@
 """The sentences about a result."""
 
+from typing import Any
+
 import pytest
 
 from sonde.results import Sweep, wording
-from sonde.schema import Metric, Skipped
-from tests.results.summaries import control, provenance, summary, sweep, timing
+from sonde.schema import Metric, Skipped, SpecialToken, SpecialTokens
+from sonde.schema.table import TableMetric
+from tests.results.summaries import (
+    LAYERS,
+    SHAPES,
+    control,
+    general,
+    provenance,
+    summary,
+    sweep,
+    table,
+    timing,
+)
 
 
 @pytest.mark.parametrize(
@@ -16,13 +29,36 @@ from tests.results.summaries import control, provenance, summary, sweep, timing
     ],
 )
 def test_a_metric_is_named_with_its_tokens(metric: Metric, label: str) -> None:
-    result = Sweep(summary(metric=metric), provenance(foil_token=" Rome"))
+    result = Sweep.of(summary(metric=metric), provenance(foil_token=" Rome"))
     assert wording.metric_label(result) == label
 
 
 def test_an_answer_given_by_id_is_named_by_id() -> None:
     asked = provenance().model_copy(update={"request": {"answer_token_id": 42}})
-    assert wording.metric_label(Sweep(summary(), asked)) == "log-probability of token 42"
+    assert wording.metric_label(Sweep.of(summary(), asked)) == "log-probability of token 42"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ([], [], "no special tokens, only those of its text"),
+        ([(2, "<bos>")], [], "“<bos>” (2) before its text, nothing after it"),
+        ([], [(1, "</s>")], "nothing before its text, “</s>” (1) after it"),
+        (
+            [(2, "a\n"), (3, "b")],
+            [(1, "c")],
+            "“a\\n” (2), “b” (3) before its text, “c” (1) after it",
+        ),
+    ],
+)
+def test_what_a_prompt_gets_is_said(
+    before: list[tuple[int, str]], after: list[tuple[int, str]], said: str
+) -> None:
+    found = SpecialTokens(
+        before=[SpecialToken(id=i, text=text) for i, text in before],
+        after=[SpecialToken(id=i, text=text) for i, text in after],
+    )
+    assert wording.prompt_tokens(found) == said
 
 
 def test_controls_that_match_say_bit_for_bit() -> None:
@@ -71,3 +107,42 @@ def test_skipped_positions_are_gathered_by_reason() -> None:
         "positions 2–4, 9: unaligned",
         "position 1 (2 cells): void",
     ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "asked", "changes", "label"),
+    [
+        ("prob", {}, {}, "probability of “·Paris”"),
+        ("rank", {"answer": 7}, {}, "rank of token 7"),
+        ("top1", {}, {}, "whether “·Paris” is the likeliest token"),
+        ("kl_clean", {}, {}, "KL divergence from the clean prompt"),
+        ("kl_corrupt", {}, {}, "KL divergence from the corrupt prompt"),
+        ("logprob", {"answer": [" a", 7]}, {}, "log-probability of “·a” or token 7"),
+        ("prob", {"answer": list("abcde")}, {}, "probability of “a” or “b” or “c” or 2 more"),
+        (
+            "recovered",
+            {"foil": " Rome"},
+            {"recovered_of": "logit_diff"},
+            "share recovered of “·Paris” over “·Rome”",
+        ),
+    ],
+)
+def test_metrics_of_general_sweeps_are_named_too(
+    metric: TableMetric, asked: dict[str, Any], changes: dict[str, Any], label: str
+) -> None:
+    result = general(table(LAYERS, metrics=(metric,)), asked=asked, **changes)
+    assert wording.metric_label(result) == label
+    unit = {"recovered": "logit difference"}.get(metric)
+    assert unit is None or wording.baseline_label(result) == unit
+
+
+def test_cells_skipped_where_positions_are_together_are_named_by_layer() -> None:
+    skipped = [Skipped(hook="mlp_in", layer=layer, position=-1, reason="void") for layer in (0, 1)]
+    assert wording.skipped(sweep(skipped=skipped)) == ["layers 0–1: void"]
+
+
+def test_the_shape_names_every_axis() -> None:
+    assert wording.shape(SHAPES["three axes"]) == "1 hook × 3 layers × 2 features × 2 positions"
+    assert (
+        wording.shape(SHAPES["unlike axes"]) == "1 hook × 3 layers; 1 hook × 3 layers × 2 positions"
+    )

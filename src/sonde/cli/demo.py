@@ -30,7 +30,7 @@ from sonde.cli.sweep import show
 from sonde.cli.terminal import terminal_pen
 from sonde.errors import BadRequest
 from sonde.model import Model
-from sonde.prompts import PromptPair, prompt_pair
+from sonde.prompts import DemoPair, demo_pair
 from sonde.results import Sweep
 
 HOOKS: Final = ("post_block", "mlp_out", "post_attn")
@@ -49,6 +49,7 @@ NEXT: Final = (
         "sonde train --output-dir runs/one",
         "a longer run, to be watched with `sonde watch runs/one`",
     ),
+    ("sonde ablate runs/one --reward", "what the reward of that run hangs on"),
 )
 
 
@@ -135,18 +136,21 @@ def _training(folder: Path, steps: int) -> list[Entry]:
     _title("5. What the run left")
     context = click.get_current_context()
     named = {"run": str(run), "output_dir": None, "config": None}
-    context.invoke(runs.show, **named, layer=None, as_json=False)
+    context.invoke(runs.show, **named, layer=None, last=None, as_json=False)
     context.invoke(runs.export, **named, target=folder / "run.html", form="html", force=True)
     _title("6. Does a feature matter? Remove it, on that checkpoint")
     _say(
-        "Of the completions that passed, the token that hung most in the balance. Each feature "
-        "that was active there is removed from the residual stream, and the answer graded "
-        "without it. Random directions of the same length stand beside it.\n"
+        "Of the completions that passed, the token that hung most in the balance. The brightest "
+        "features there are usually not those that matter, so one gradient chooses: those with "
+        "the largest effect to first order are removed, one at a time, and the answer is graded "
+        "without each. Random directions of the same length stand beside them. The first line "
+        "says whether one of the features matters, or that none of those tested does.\n"
     )
     asked = {"generation": None, "token": None, "prompt": None, "answer": None, "layer": None}
+    engine = {"backend": "torch", "tensor_parallel_size": None, "pipeline_parallel_size": None}
     context.invoke(
-        ablate.command, **named, **asked, features=None, sae=None, name=None,
-        save=str(folder / "feature.html"), as_json=False,
+        ablate.command, **named, **asked, **engine, engine_option=(), features=None, sae=None,
+        name=None, save=str(folder / "feature.html"), as_json=False,
     )  # fmt: skip
     return [
         Entry("A run", f"{steps} steps, token by token, with rewards.", "run.html"),
@@ -154,18 +158,18 @@ def _training(folder: Path, steps: int) -> list[Entry]:
     ]
 
 
-def _introduced(name: str) -> PromptPair:
+def _introduced(name: str) -> DemoPair:
     """A prompt pair, shown."""
-    pair = prompt_pair(name)
+    pair = demo_pair(name)
     click.echo(f"  clean    {pair.clean} …{pair.answer}")
     click.echo(f"  corrupt  {pair.corrupt} …{pair.foil}")
     return pair
 
 
-def _swept(model: Model, pair: PromptPair, **options: Any) -> Sweep:
+def _swept(model: Model, pair: DemoPair, **options: Any) -> Sweep:
     """The sweep of a pair, run and drawn."""
     with progress("running the prompts") as shown:
-        result = model.sweep(
+        result: Sweep = model.sweep(
             clean=pair.clean, corrupt=pair.corrupt, answer=pair.answer, metric="recovered",
             on_event=shown.event, **options,
         )  # fmt: skip
@@ -176,14 +180,13 @@ def _swept(model: Model, pair: PromptPair, **options: Any) -> Sweep:
 
 def story(result: Sweep) -> Iterator[str]:
     """Where the answer is read from, and from which layer on at the last token."""
-    from sonde.results import wording
     from sonde.results.tokens import quoted
 
-    found = result.argmax
-    if found is None:
+    found, cell = result.argmax, result.largest
+    if found is None or found.position is None:
         return
     share = f"{found.value:.0%} of the gap between the prompts"
-    yield f"The strongest single patch wins back {share}: {wording.site(found)}."
+    yield f"The strongest single patch wins back {share}: {cell}."
     grid = result.grids["post_block"]
     columns = (grid[:, result.positions.index(found.position)], grid[:, -1])
     here, there = (

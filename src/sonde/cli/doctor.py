@@ -1,7 +1,7 @@
 """`sonde doctor`: whether Sonde can work here, line by line, and what to do where it cannot.
 
 The exit status is 1 when something needed is broken. What is merely not installed is no fault: a
-gateway needs no torch, and whoever sweeps needs no trainer.
+gateway needs no torch, and a sweep needs no trainer.
 """
 
 import json
@@ -27,14 +27,23 @@ WIDTH: Final = 100
 
 @click.command("doctor", short_help="Check this machine, and say what to do.")
 @configured
+@click.option(
+    "--exactness",
+    is_flag=True,
+    help="Only this: for every kind of product, whether bits depend on the rows beside them.",
+)
 @as_json
-def command(config: Path | None, as_json: bool) -> None:
-    """Check versions, model, autoencoders, directories, disk and port. Changes nothing.
+def command(config: Path | None, exactness: bool, as_json: bool) -> None:
+    """Check versions, model, CPU, autoencoders, directories, disk and port. Changes nothing.
 
     ✓ is fine, – is an optional part that is not here, ✗ is broken. The line below says what to do.
     """
     from sonde import __version__
 
+    if exactness:
+        from sonde.cli.exactness import show
+
+        sys.exit(show(as_json=as_json))
     found = list(findings(config))
     broken = [each for each in found if each.state == "broken"]
     if as_json:
@@ -59,9 +68,17 @@ def findings(config: Path | None) -> Iterator["Finding"]:
     yield from packages
     if any(each.state == "broken" and each.name == "packages" for each in packages):
         return
+    yield from products()
     yield from installation.model()
     yield from installation.autoencoders()
     yield from surroundings(config)
+
+
+def products() -> Iterator["Finding"]:
+    """The CPU, what computes on it, and whether bits hold."""
+    from sonde.cli.exactness import findings
+
+    yield from findings()
 
 
 def surroundings(config: Path | None) -> Iterator["Finding"]:

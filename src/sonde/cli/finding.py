@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from sonde.cli.progress import Progress
-    from sonde.runs.analytics.analysis import Known, RunAnalysis
+    from sonde.runs.analytics.analysis import RunAnalysis, RunContents
     from sonde.runs.hub import Hub
     from sonde.runs.layout import RunLayout
 
@@ -31,7 +31,7 @@ configured = click.option(
     "--config",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A HOCON file. Without it, $AEGIR_CONFIG, or aegir.conf where that is here.",
+    help="A HOCON file. Without it, $SONDE_CONFIG, or sonde.conf where that is here.",
 )
 """The option that says where settings are."""
 
@@ -42,7 +42,7 @@ def placed(command: Callable[..., Any]) -> Callable[..., Any]:
         "--output-dir",
         type=click.Path(path_type=Path),
         metavar="DIRECTORY",
-        help="Where trainers write runs. Without it, $AEGIR_P5_OUTPUT_DIR, or what the "
+        help="Where trainers write runs. Without it, $SONDE_OUTPUT_DIR, or what the "
         "configuration says.",
     )(configured(command))
 
@@ -81,7 +81,7 @@ def no_runs(hub: Hub) -> str:
     """What to say where there is nothing to find."""
     return (
         f"there are no runs in {hub.layout.directory}; name another directory with --output-dir "
-        "or AEGIR_P5_OUTPUT_DIR"
+        "or SONDE_OUTPUT_DIR"
     )
 
 
@@ -103,7 +103,7 @@ def analysed(layout: RunLayout) -> Iterator[tuple[RunAnalysis, DuckDBPyConnectio
             analysis.close()
 
 
-def read_all(analysis: RunAnalysis, shown: Progress) -> Known:
+def read_all(analysis: RunAnalysis, shown: Progress) -> RunContents:
     """Read all of a run, however large, and say how far that is."""
     from sonde.results.numbers import size
 

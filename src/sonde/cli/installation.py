@@ -32,6 +32,7 @@ EXTRAS: Final = {
     "engine": "to load models, sweep and generate",
     "train": "to train with GRPO",
     "vllm": "to sweep large models on several GPUs",
+    "ray": "to run studies on several machines",
 }
 """What each optional part is for. `dev` is for working on Sonde itself, and is not looked at."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import click
 
@@ -39,19 +40,47 @@ def compiling(command: Callable[..., None]) -> Callable[..., None]:
     fixed = click.option(
         "--fixed-rows",
         is_flag=True,
-        help="Same bits in any company on a GPU too, at half the speed.",
+        help="Batch-invariant on a GPU too, at half the speed.",
     )
     return compiled(fixed(command))
+
+
+def in_runs(name: str) -> str:
+    """A checkpoint of a run that is called by its name, by the run's directory."""
+    from sonde.cli.finding import find, hub_of
+    from sonde.runs.checkpoint_name import CheckpointName
+
+    checkpoint = CheckpointName.parse(name)
+    if checkpoint is None or Path(checkpoint.run).expanduser().is_dir():
+        return name
+    directory = find(hub_of(None, None), checkpoint.run).directory
+    return str(CheckpointName(str(directory), checkpoint.step))
 
 
 def load_model(name: str, progress: Progress, **options: Any) -> Model:
     """The model `name`; `options` are those of `sonde.load`."""
     try:
-        return sonde.load(name, progress=progress.say, **options)
+        return sonde.load(in_runs(name), progress=progress.say, **options)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ENGINE:
-            raise
-        raise MissingExtra(f"loading {name} ({error.name} is not installed)", "engine") from error
+        raise missing_engine(name, error) from error
+
+
+def missing_engine(name: str, error: ModuleNotFoundError) -> Exception:
+    """What to raise where a module is not there: the way to install it, or a bug as it is."""
+    if (error.name or "").partition(".")[0] not in ENGINE:
+        return error
+    return MissingExtra(f"loading {name} ({error.name} is not installed)", "engine")
+
+
+@runtime_checkable
+class _Closeable(Protocol):
+    def close(self) -> None: ...
+
+
+def unload(model: Model) -> None:
+    """End the processes that a model runs in, if it has any: two engines do not fit one GPU."""
+    if isinstance(model.backend, _Closeable):
+        model.backend.close()
 
 
 def torch_backend(model: Model) -> TorchBackend:

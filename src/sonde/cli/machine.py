@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from sonde.backends.torch.loading.model_cache import VARIABLE
-from sonde.cli.installation import Finding, State
+from sonde.cli.installation import Finding
 from sonde.results.numbers import size
 from sonde.settings import Settings
 
 ANSWER_SECONDS: Final = 2.0
-"""How long to wait for whoever has the port."""
+"""How long to wait for the process that has the port."""
 ROOM: Final = 2**30
 """Converting the default model takes half of this, and a short run a tenth."""
 
@@ -25,11 +25,9 @@ def run_directory(settings: Settings) -> Iterator[Finding]:
     from sonde.runs.lock import holder
 
     directory = settings.p5.output_dir
-    chosen = "aegir.p5.output_dir" in settings.origins
-    remedy = "name another with --output-dir or AEGIR_P5_OUTPUT_DIR"
+    remedy = "name another with --output-dir or SONDE_OUTPUT_DIR"
     if why := unwritable(directory):
-        state: State = "broken" if chosen else "optional"
-        yield Finding("run directory", state, f"{directory} cannot be used: {why}", remedy)
+        yield Finding("run directory", "broken", f"{directory} cannot be used: {why}", remedy)
         return
     writer = holder(directory)
     made = "" if directory.is_dir() else ", made by the first run"

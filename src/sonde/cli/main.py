@@ -30,6 +30,11 @@ from sonde.schema import PatchSweepRequest
 VERBS = (
     "demo",
     "sweep",
+    "attribute",
+    "circuit",
+    "attention",
+    "tasks",
+    "study",
     "serve",
     "train",
     "runs",

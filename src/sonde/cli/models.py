@@ -79,7 +79,7 @@ def _weights(each: dict[str, Any]) -> str:
 def description(about: ModelDescription) -> str:
     """What a model is and supports, one fact a line."""
     from sonde.results.tokens import visible
-    from sonde.results.wording import HOOK_MEANING
+    from sonde.results.wording import HOOK_MEANING, prompt_tokens
 
     packed = "packed: only what a patch can change is recomputed"
     whole = f"whole sequences: {about.path_reason}"
@@ -91,15 +91,17 @@ def description(about: ModelDescription) -> str:
         ("longest prompt", f"{about.max_tokens:,} tokens"),
         ("dtype", f"{about.dtype} on {about.device}"),
         ("weights", about.weights),
+        ("a prompt gets", prompt_tokens(about.special_tokens)),
         ("path", packed if about.path == "packed" else whole),
-        ("exact", _exactness(about.exact)),
+        ("exact", _exactness(about)),
     ]
     lines = [visible(about.name), *(f"  {name:<15} {fact}" for name, fact in facts), "", "hooks"]
     lines += [f"  {hook:<15} {HOOK_MEANING[hook]}" for hook in about.hooks]
     return "\n".join(lines)
 
 
-def _exactness(exact: bool) -> str:
-    if exact:
-        return "yes: a cell has the same bits alone, in any grid, in any chunking"
-    return "no: a cell's last bits depend on its company; each sweep measures by how much"
+def _exactness(about: ModelDescription) -> str:
+    because = f" ({about.exact_reason})" if about.exact_reason else ""
+    if about.exact:
+        return f"yes: a cell has the same bits alone, in any grid, in any chunking{because}"
+    return f"no: last bits depend on the rows beside it; each sweep measures by how much{because}"

@@ -3,6 +3,7 @@
 What cannot be read raises `BadRequest` with the option, the value and what would work.
 """
 
+import json
 import math
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -18,6 +19,7 @@ _INTEGER: Final = re.compile(_INT)
 _RANGE: Final = re.compile(rf"({_INT})?:({_INT})?(?::({_INT})?)?")
 _SPAN: Final = "span:"
 _OCCURRENCE: Final = re.compile(r"(.*)#([0-9]{1,18})", re.DOTALL)
+_WINDOWS: Final = re.compile(r"windows:[1-9][0-9]{0,3}")
 _SIZE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)")
 _UNITS: Final = {"": 1, "b": 1} | {
     f"{prefix}{unit}": base**power
@@ -28,15 +30,26 @@ _SHOWN: Final = 60
 _MOST_NUMBERS: Final = 1_000_000
 
 POSITIONS_FORM: Final = (
-    "write all, numbers such as 0,3,5, or span:TEXT (span:TEXT#1 for its second occurrence)"
+    "write each (or all), together, numbers such as 0,3,5, or span:TEXT (span:TEXT#1 for its "
+    "second occurrence)"
 )
-LAYERS_FORM: Final = "write all, a range such as 0:30:2, or numbers such as 0,5,7"
+LAYERS_FORM: Final = (
+    "write all, a range such as 0:30:2, numbers such as 0,5,7, or windows:5 for bands of five"
+)
+HEADS_FORM: Final = (
+    "write all, together, or numbers such as 0,3,5, with 1+2 for two heads in one cell"
+)
 
 Places = list[int | Span]
 
 
-def layers(text: str) -> slice | list[int]:
-    """`all`, `0:30:2` and `10:` as a slice, whose end may be open; `0,5,7` as a list."""
+def layers(text: str) -> slice | list[int] | str:
+    """`all`, `0:30:2` and `10:` as a slice, whose end may be open; `0,5,7` as a list.
+
+    `windows:5` stays as it is.
+    """
+    if _WINDOWS.fullmatch(text.strip()):
+        return text.strip()
     if text.strip() == "all":
         return slice(None)
     if found := _RANGE.fullmatch(text.strip()):
@@ -46,15 +59,50 @@ def layers(text: str) -> slice | list[int]:
     return numbers("--layers", text, LAYERS_FORM)
 
 
-def layers_of(chosen: slice | list[int], n_layers: int) -> Layers:
+def layers_of(chosen: slice | list[int] | str, n_layers: int) -> Layers | str:
     """The layers of a model that has so many; nothing is clipped, so a typo is still noticed."""
-    if isinstance(chosen, list):
+    if isinstance(chosen, list | str):
         return chosen
     start = chosen.start or 0
     if chosen.stop is None and start >= n_layers:
         raise LayerOutOfRange(start, n_layers)
     stop = n_layers if chosen.stop is None else chosen.stop
     return LayerRange(start=start, stop=stop, step=chosen.step or 1)
+
+
+def heads(text: str) -> list[int | list[int]] | str:
+    """`all`, `together`, or numbers, of which `1+2` are written together."""
+    if text.strip() in ("all", "together"):
+        return text.strip()
+    out: list[int | list[int]] = []
+    for piece in text.split(","):
+        if "+" in piece:
+            out.append(numbers("--heads", piece.replace("+", ","), HEADS_FORM))
+        else:
+            out += numbers("--heads", piece, HEADS_FORM)
+    return out
+
+
+def reference(path: str) -> list[str]:
+    """Prompts of a file: a JSON list of texts, or one a line."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = file.read()
+    except OSError as error:
+        raise BadRequest(f"--reference {shown(path)} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"--reference {shown(path)} is not UTF-8; encode it as that") from error
+    found = [line for line in content.splitlines() if line.strip()]
+    if content.lstrip().startswith("["):
+        try:
+            found = json.loads(content)
+        except ValueError as error:
+            raise BadRequest(f"--reference {shown(path)} is no JSON list: {error}") from error
+    if not found or not all(isinstance(each, str) for each in found):
+        raise BadRequest(
+            f"--reference {shown(path)} holds no prompts; write one a line, or a JSON list of texts"
+        )
+    return found
 
 
 def numbers(option: str, text: str, form: str) -> list[int]:
@@ -74,18 +122,22 @@ def numbers(option: str, text: str, form: str) -> list[int]:
     return out
 
 
-def positions(option: str, values: Sequence[str]) -> Places | Literal["all"]:
+def positions(option: str, values: Sequence[str]) -> Places | Literal["all", "together"]:
     """Numbers and spans, in the order given.
 
     Given once, an option is a list: a comma ends a span if a number or another span follows at
     once, and is part of the span's text if anything else does. Given several times, each value is
     numbers or one span, commas and all.
     """
-    if [value.strip() for value in values] == ["all"]:
+    stripped = [value.strip() for value in values]
+    if stripped in (["all"], ["each"]):
         return "all"
+    if stripped == ["together"]:
+        return "together"
     items = list(_items(values[0])) if len(values) == 1 else values
-    if "all" in map(str.strip, items):
-        raise BadRequest(f"{option} all takes nothing beside it; {POSITIONS_FORM}")
+    for word in ("all", "each", "together"):
+        if word in map(str.strip, items):
+            raise BadRequest(f"{option} {word} takes nothing beside it; {POSITIONS_FORM}")
     out: Places = []
     for item in items:
         if item.lstrip().startswith(_SPAN):

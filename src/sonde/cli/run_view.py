@@ -15,6 +15,7 @@ from sonde.schema.analytics import (
     Overview,
     Scatter,
     Vocabulary,
+    VocabularyFeature,
 )
 from sonde.schema.records import RunInfo
 from sonde.schema.runs import RunRow
@@ -27,22 +28,47 @@ WORDS = 8
 
 def run_table(rows: Sequence[RunRow], width: int) -> Iterator[str]:
     """One line a run, the newest first."""
-    cells = [("run", "status", "last written", "layers", "checkpoint", "model")]
+    cells = [("run", "status", "step", "last written", "layers", "checkpoint", "model")]
     for row in rows:
         layers = ",".join(map(str, row.layers)) if row.layers is not None else MISSING
         last = str(row.last_checkpoint) if row.last_checkpoint is not None else MISSING
-        status, model = row.status or MISSING, model_name(row.model) or MISSING
-        cells.append((row.run, status, when(row.written), layers, last, model))
+        status, model = status_of(row), model_name(row.model) or MISSING
+        step = MISSING if row.last_step is None else str(row.last_step)
+        cells.append((row.run, status, step, when(row.written), layers, last, model))
     shown = [[visible(cell) for cell in line] for line in cells]
     widths = [max(len(line[column]) for line in shown) for column in range(len(cells[0]))]
     for line in shown:
         texts = (pad(cell, wide) for cell, wide in zip(line, widths, strict=True))
         yield fit("  ".join(texts).rstrip(), width)
+    for row in rows:
+        for text in ending(row, name=row.run):
+            yield from wrapped(text, width)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """A sentence or a command in as many lines as it takes; a word is never cut."""
+    return wrap(visible(text), width, break_long_words=False, break_on_hyphens=False)
+
+
+def status_of(row: RunRow) -> str:
+    """In a word or two; a trainer that was killed cannot say so itself."""
+    return "stopped without ending" if row.unended is not None else row.status or MISSING
+
+
+def ending(row: RunRow, name: str = "") -> Iterator[str]:
+    """How a run ended that does not say so, and what goes on with it; nothing of others."""
+    found = row.unended
+    if found is None:
+        return
+    at = "before its first step" if found.step is None else f"after step {found.step}"
+    yield f"{name}{': ' if name else ''}stopped {at} without ending: {found.why}"
+    yield f"to go on: {found.resume}"
 
 
 def run_page(
     overview: Overview,
     info: RunInfo | None,
+    row: RunRow,
     scatter: Scatter,
     vocabulary: Vocabulary,
     rewards: Curves,
@@ -50,7 +76,7 @@ def run_page(
     width: int,
 ) -> Iterator[str]:
     """One run, in the order in which questions come up."""
-    for name, text in _facts(overview, info, scatter, health):
+    for name, text in _facts(overview, info, row, scatter, health):
         first, *rest = wrap(visible(text), max(width - NAME, 20)) or [""]
         yield pad(name, NAME) + first
         yield from (" " * NAME + line for line in rest)
@@ -92,12 +118,13 @@ def when(seconds: float | None) -> str:
 
 
 def _facts(
-    overview: Overview, info: RunInfo | None, scatter: Scatter, health: Curves
+    overview: Overview, info: RunInfo | None, row: RunRow, scatter: Scatter, health: Curves
 ) -> Iterator[tuple[str, str]]:
     yield "run", overview.run
     if info is not None:
         yield "model", model_name(info.model)
-        yield "status", f"{info.status}, begun {when(info.started)}"
+        yield "status", f"{status_of(row)}, begun {when(info.started)}"
+        yield from (("", line) for line in ending(row))
     coverage = overview.coverage
     layers = ", ".join(str(layer.layer) for layer in overview.layers)
     steps = (
@@ -141,17 +168,47 @@ def _words(vocabulary: Vocabulary, width: int) -> Iterator[str]:
     if vocabulary.reason:
         yield from wrap(f"no vocabulary: {visible(vocabulary.reason)}", width)
         return
+    if vocabulary.whole:
+        where = f"{vocabulary.n:,} passed generations, all of the run"
+    else:
+        where = f"the last {vocabulary.n:,} passed generations"
     yield from wrap(
-        f"vocabulary: {count(vocabulary.total, 'feature')} in at least {vocabulary.m} of the last "
-        f"{vocabulary.n} passed generations, {vocabulary.significant} with q ≤ {vocabulary.rate:g}",
+        f"vocabulary: {count(vocabulary.total, 'line')} in at least {vocabulary.m:,} of {where}; "
+        f"{vocabulary.significant:,} with q ≤ {vocabulary.rate:g}",
         width,
     )
-    if vocabulary.reason_p:
-        yield from wrap(f"no p or q: {visible(vocabulary.reason_p)}", width)
+    yield from wrap(_power(vocabulary), width)
     for each in vocabulary.features[:WORDS]:
-        lift = number(each.lift) if each.lift is not None else "only there"
-        yield fit(
-            f"  layer {each.layer:>3}  feature {each.feature:>6}  in {each.sustained:>3}  "
-            f"lift {lift:>10}  q {number(each.q):>9}",
+        yield fit(_word(each), width)
+    if vocabulary.everywhere:
+        names = ", ".join(f"{each.layer}:{each.feature}" for each in vocabulary.everywhere[:WORDS])
+        more = ", …" if vocabulary.everywhere_total > WORDS else ""
+        yield from wrap(
+            f"set apart, in nearly all generations: "
+            f"{count(vocabulary.everywhere_total, 'line')} ({names}{more})",
             width,
         )
+
+
+def _power(vocabulary: Vocabulary) -> str:
+    """How much the groups can tell, whatever the features are."""
+    if vocabulary.reason_p:
+        return f"no p or q: {visible(vocabulary.reason_p)}"
+    mixed = (
+        f"{vocabulary.mixed_groups:,} of {count(vocabulary.groups, 'group')} have both passed and "
+        f"failed generations, and tell them apart: {count(vocabulary.family, 'pattern')} of use "
+        "tested"
+    )
+    if vocabulary.least_q is None:
+        return mixed
+    about = "" if vocabulary.exact else "; p by the normal distribution"
+    return f"{mixed}, the smallest q within reach {number(vocabulary.least_q)}{about}"
+
+
+def _word(each: VocabularyFeature) -> str:
+    lift = number(each.lift) if each.lift is not None else "only there"
+    same = f"  and {len(each.same)} with the same generations" if each.same else ""
+    return (
+        f"  layer {each.layer:>3}  feature {each.feature:>6}  in {each.sustained:>3}  "
+        f"lift {lift:>10}  q {number(each.q):>9}{same}"
+    )

@@ -1,6 +1,7 @@
 """`sonde runs`: which runs there are, what is in one, and one to take along.
 
-From the files alone: no server, no model, no torch. It says what the server's routes answer.
+From the files alone: no server, no model, no torch; `changed` alone loads checkpoints. It says what
+the server's routes answer.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sonde.cli.changed import changed
 from sonde.cli.finding import analysed, find, hub_of, no_runs, placed, read_all
 from sonde.cli.options import as_json, number
 from sonde.cli.progress import progress
@@ -19,25 +21,29 @@ from sonde.cli.progress import progress
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from sonde.runs.analytics.analysis import Known
+    from sonde.runs.analytics.analysis import RunContents
     from sonde.runs.layout import RunLayout
 
 EXAMPLES = """\b
 Examples:
   sonde runs list
   sonde runs show
+  sonde runs changed my-run
   sonde runs export my-run --to my-run.zip
   sonde runs export my-run --to my-run.html
   sonde runs export my-run --to my-run-parquet --format parquet
 """
 
 
-@click.group("runs", epilog=EXAMPLES, short_help="List, show and export runs.")
+@click.group("runs", epilog=EXAMPLES, short_help="List, show, compare and export runs.")
 def command() -> None:
     """Runs of trainers, from their files. No server is needed.
 
     RUN is a name that `list` shows, or a path; without it, the newest.
     """
+
+
+command.add_command(changed)
 
 
 @command.command("list")
@@ -63,9 +69,15 @@ def list_runs(output_dir: Path | None, config: Path | None, as_json: bool) -> No
 @click.argument("run", required=False)
 @placed
 @number("--layer", "Whose loss is compared with the reward. Without it, the last.", least=0)
+@number("--last", "The vocabulary of the last so many passed generations. Without it, of all.")
 @as_json
 def show(
-    run: str | None, output_dir: Path | None, config: Path | None, layer: int | None, as_json: bool
+    run: str | None,
+    output_dir: Path | None,
+    config: Path | None,
+    layer: int | None,
+    last: int | None,
+    as_json: bool,
 ) -> None:
     """One run: records, rewards, how loss goes with them, and the vocabulary."""
     from sonde.cli.run_view import run_page
@@ -73,7 +85,7 @@ def show(
     from sonde.runs.analytics.overview import overview
     from sonde.runs.analytics.scatter import scatter
     from sonde.runs.analytics.vocabulary import vocabulary
-    from sonde.runs.reader import run_info
+    from sonde.runs.reader import run_info, run_row
 
     hub = hub_of(output_dir, config)
     layout = find(hub, run)
@@ -84,7 +96,7 @@ def show(
         answers = {
             "overview": overview(known, connection, hub.name_of(layout)),
             "scatter": scatter(known, connection, layer),
-            "vocabulary": vocabulary(known, connection),
+            "vocabulary": vocabulary(known, connection, n=last),
             "rewards": reward_curves(known, columns=60),
             "health": health_curves(known),
         }
@@ -93,7 +105,8 @@ def show(
         click.echo(json.dumps(plain, allow_nan=False))
         return
     width = shutil.get_terminal_size().columns
-    for line in run_page(info=run_info(layout), width=width, **answers):  # type: ignore[arg-type]
+    row = run_row(layout, hub.name_of(layout))
+    for line in run_page(info=run_info(layout), row=row, width=width, **answers):  # type: ignore[arg-type]
         click.echo(line)
 
 
@@ -151,7 +164,7 @@ def export(
     click.echo(f"{target}: {', '.join(names)}")
 
 
-def _page(known: Known, connection: DuckDBPyConnection, layout: RunLayout, name: str) -> str:
+def _page(known: RunContents, connection: DuckDBPyConnection, layout: RunLayout, name: str) -> str:
     """A run as one page. What the server has for it, used without one."""
     from sonde.results.run_page import run_page
     from sonde.server.routes import ui

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +20,23 @@ from sonde.cli import parse
 from sonde.cli.loading import load_model, placing, torch_backend
 from sonde.cli.options import as_json, number, seeded
 from sonde.cli.progress import progress
-from sonde.cli.sae_view import facts, in_words, table
+from sonde.cli.sae_describe import describe_command
+from sonde.cli.sae_eval import eval_command
+from sonde.cli.sae_export import export_command
+from sonde.cli.sae_label import label_command
+from sonde.cli.sae_options import (
+    context_option,
+    layer_of,
+    load,
+    model_option,
+    text_option,
+    told,
+)
+from sonde.cli.sae_view import facts, in_words
 from sonde.cli.terminal import terminal_pen
 from sonde.errors import BadRequest
 from sonde.sae import shipped
-from sonde.schema import HOOKS, Hook
+from sonde.schema import LAYER_HOOKS, Hook
 
 if TYPE_CHECKING:
     from sonde.backends.torch.reading import Reader
@@ -34,46 +46,9 @@ EXAMPLES = """\b
 Examples:
   sonde sae feature 15 3201
   sonde sae eval
-  sonde sae eval path/to/sae --text essays/
+  sonde sae eval path/to/sae --each --beside shipped
   sonde sae train --layers 7 --generate 200000 --tokens 1000000 --out saes
 """
-
-text_option = click.option(
-    "--text",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="A text file, or a directory of them.",
-)
-model_option = click.option(
-    "--model",
-    "name",
-    default=shipped.MODEL,
-    metavar="NAME",
-    help=f"Which model to read. Without it, {shipped.MODEL}.",
-)
-context_option = number("--context", "Tokens in a context.", default=256)
-
-
-def told(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say what an autoencoder's files leave open."""
-    k = number("--k", "Active features a token, if its files do not say.")
-    layer = number("--layer", "Of which layer, if its files do not say.", least=0)
-    hook = click.option(
-        "--hook", type=click.Choice(HOOKS), help="Where it reads, if its files do not say."
-    )
-    factor = click.option(
-        "--factor",
-        type=float,
-        metavar="NUMBER",
-        help="What activations are multiplied by first, if its files only say that they are.",
-    )
-    form = click.option(
-        "--format",
-        metavar="NAME",
-        help="Which format it is in, where two formats share a folder.",
-    )
-    return hook(layer(k(factor(form(command)))))
-
 
 PROBED_CONTEXTS = 4
 
@@ -94,15 +69,37 @@ def command() -> None:
 )
 @click.option(
     "--hook",
-    type=click.Choice(HOOKS),
+    type=click.Choice(LAYER_HOOKS),
     default="post_block",
     help="Where to read. Without it, post_block.",
+)
+@click.option(
+    "--hook-out",
+    type=click.Choice(LAYER_HOOKS),
+    help="Train transcoders, which predict this hook of the same layer: mlp_in to mlp_out.",
 )
 @text_option
 @number("--generate", "Let the model write so many tokens, beside --text.", least=0, default=0)
 @context_option
 @number("--features", "How many features.", default=4096)
 @number("--k", "Active features a token.", default=64)
+@click.option(
+    "--kind",
+    type=click.Choice(["topk", "batchtopk", "jumprelu"]),
+    default="topk",
+    help="How features are chosen: k of each token, k on average, by thresholds. Without it, topk.",
+)
+@click.option(
+    "--cap",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="With batchtopk: on what share of tokens a feature may be active.",
+)
+@click.option(
+    "--nested",
+    metavar="NUMBERS",
+    help="A Matryoshka: how many first features must rebuild by themselves, as in 64,512.",
+)
 @number("--tokens", "Activations to learn from.", default=20_000_000)
 @number("--batch", "Activations in a step.", default=4096)
 @number("--buffer", "Activations shuffled at once.", default=262_144)
@@ -115,6 +112,13 @@ def command() -> None:
 )
 @seeded
 @click.option(
+    "--bits",
+    type=click.Choice(["8", "16"]),
+    default="16",
+    callback=lambda _context, _option, value: int(value),
+    help="Of weights, as they are written. Without it, 16.",
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
@@ -126,15 +130,18 @@ def train_command(
     name: str,
     layers: str,
     hook: Hook,
+    hook_out: Hook | None,
+    nested: str | None,
     text: Path | None,
     generate: int,
     context: int,
+    bits: int,
     out: Path,
     dtype: str | None,
     device: str | None,
     **recipe: Any,
 ) -> None:
-    """Train one TopK autoencoder a layer, and write each into a folder of its own under --out.
+    """Train one autoencoder a layer, or transcoder, and write each into a folder of its own.
 
     Training that was interrupted goes on when the same command is given again. When it is done,
     each folder has the weights, a card with what they reach on held-out text, and a description of
@@ -142,22 +149,30 @@ def train_command(
     """
     if text is None and not generate:
         raise BadRequest("nothing to train on: give --text, or --generate a number of tokens")
-    from sonde.sae.corpus import documents, sources
+    import torch
+
+    from sonde.sae.corpus import documents_of_kinds, sources
     from sonde.sae.make import Text, make, prepare
     from sonde.sae.train import Recipe, Sites
 
-    texts, from_where = (documents(text), sources(text)) if text else ([], [])
+    texts, from_where = (documents_of_kinds(text), sources(text)) if text else ([], [])
+    dtype_of = {8: torch.int8, 16: torch.float16}
     recipe["d_sae"] = recipe.pop("features")
+    recipe["nested"] = tuple(parse.numbers("--nested", nested, "write 64,512")) if nested else ()
     with progress(f"loading {name}") as shown:
         model = load_model(name, shown, dtype=dtype, device=device)
         about = model.describe()
         chosen = parse.layers_of(parse.layers(layers), about.n_layers)
         numbered = chosen if isinstance(chosen, list) else [*range(*_bounds(chosen))]
-        sites = Sites(hook, tuple(sorted(set(numbered))))
+        sites = Sites(hook, tuple(sorted(set(numbered))), hook_out)
         reader = torch_backend(model).reader
         for layer in sites.layers:
             reader.check_site(hook, layer)
-        wanted = Text(texts, generate, context, recipe["seed"], from_where)
+            reader.check_site(hook_out or hook, layer)
+        wanted = Text(
+            [each.text for each in texts], [each.kind for each in texts],
+            [each.quoted for each in texts], generate, context, recipe["seed"], from_where,
+        )  # fmt: skip
         material = prepare(reader, wanted, shown.say)
         folders = make(
             reader, about.name, material, sites, Recipe(**recipe), out,
@@ -166,56 +181,16 @@ def train_command(
                 "command": "sonde " + " ".join(sys.argv[1:]),
                 "weights": about.weights,
             },
-            say=shown.say, report=lambda now: shown.say(in_words(now)),
+            say=shown.say, report=lambda now: shown.say(in_words(now)), dtype=dtype_of[bits],
         )  # fmt: skip
     for folder in folders.values():
         click.echo(folder)
 
 
-@command.command("eval", short_help="Judge autoencoders on text they were not trained on.")
-@click.argument("autoencoders", nargs=-1, metavar="[AUTOENCODER]...")
-@model_option
-@text_option
-@context_option
-@number("--most", "Read at most so many contexts. Without it, all.")
-@told
-@placing
-@as_json
-def eval_command(
-    autoencoders: Sequence[str],
-    name: str,
-    text: Path | None,
-    context: int,
-    most: int | None,
-    dtype: str | None,
-    device: str | None,
-    as_json: bool,
-    **said: Any,
-) -> None:
-    """How much of the activations, and of the model's cross-entropy, a reconstruction keeps.
-
-    Without an AUTOENCODER, all that come with Sonde; without --text, on the held-out text that
-    comes with them.
-    """
-    from sonde.sae.corpus import documents, from_text
-    from sonde.sae.evaluate import evaluate
-
-    paths = [shipped.find(each) for each in autoencoders] or list(shipped.layers().values())
-    if not paths:
-        raise BadRequest("no autoencoder to judge: give a path")
-    loaded = [_load(path, **said) for path in paths]
-    texts = documents(text or shipped.HELD_OUT)
-    with progress(f"loading {name}") as shown:
-        reader = torch_backend(load_model(name, shown, dtype=dtype, device=device)).reader
-        by_layer = {_layer(each): each.to(reader.device) for each in loaded}
-        contexts = from_text(reader, texts, context)
-        contexts = contexts.take(slice(most)) if most else contexts
-        found = evaluate(reader, by_layer, contexts, shown.now)
-    if as_json:
-        plain = {layer: each.plain() for layer, each in found.items()}
-        click.echo(json.dumps(plain, indent=1, allow_nan=False))
-    else:
-        click.echo(table(found))
+command.add_command(eval_command)
+command.add_command(label_command)
+command.add_command(describe_command)
+command.add_command(export_command)
 
 
 @command.command("show", short_help="What a file holds: format, shapes, where it reads.")
@@ -237,7 +212,7 @@ def show_command(
     **said: Any,
 ) -> None:
     """Read an autoencoder of any format and say what it is; with --probe, whether it fits."""
-    held = _load(shipped.find(autoencoder), **said)
+    held = load(shipped.find(autoencoder), **said)
     said_of_it = facts(held)
     if probed:
         with progress(f"loading {name}") as shown:
@@ -268,8 +243,8 @@ def _probe(
     from sonde.sae.probe import PoorFit, probe
 
     contexts = from_text(reader, documents(text), 256).take(slice(PROBED_CONTEXTS))
-    layer = _layer(held)
-    read = gather(reader, contexts, hook_of(held), [layer])[layer]
+    layer = layer_of(held)
+    read, _ = gather(reader, contexts, hook_of(held), [layer])[layer]
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", PoorFit)
         health = probe(held.to(reader.device), read)
@@ -303,18 +278,6 @@ def _bounds(chosen: Any) -> tuple[int, int, int]:
     return chosen.start, chosen.stop, chosen.step
 
 
-def _layer(autoencoder: Autoencoder) -> int:
-    if autoencoder.layer is None:
-        raise BadRequest("the autoencoder's files do not say its layer; say it with --layer")
-    return autoencoder.layer
-
-
-def _load(path: Path, **said: Any) -> Autoencoder:
-    from sonde.sae.load import load_autoencoder
-
-    return load_autoencoder(path, **said)
-
-
 def _device_name(device: str) -> str:
     if not device.startswith("cuda"):
         return device
@@ -324,6 +287,6 @@ def _device_name(device: str) -> str:
 
 
 def _versions() -> dict[str, str]:
-    from sonde.model import versions
+    from sonde.results.provenance import versions
 
     return versions()

@@ -4,8 +4,9 @@ Without a model it is a gateway: it starts at once and needs no torch. Nothing i
 not asked for, so that a gateway beside a training run never takes memory from it.
 
 Everything that can be wrong with the command line, the port and the data directory is found before
-the model is loaded. Ctrl-C and SIGTERM let work finish for some seconds, then cancel it; a second
-one ends the process. The exit status is 130 after Ctrl-C and 0 after SIGTERM.
+the model is loaded. Ctrl-C and SIGTERM let work finish for two seconds, then end it, and the
+process is gone within five; a second one ends it at once. What was cut off is `interrupted` in the
+history, and its clients hear so. The exit status is 130 after Ctrl-C and 0 after SIGTERM.
 
 Flags that patching servers elsewhere have: `--patch-source-cache-bytes` is `--source-budget` here,
 `--enable-patching` is always on, and there is no `--max-patch-slots`.
@@ -17,6 +18,7 @@ import os
 import re
 import resource
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,8 @@ from sonde.cli.finding import placed
 from sonde.cli.loading import compiling, load_model, placing
 from sonde.cli.options import number
 from sonde.cli.progress import progress
+from sonde.cli.serve_models import check_offered, offered, offering
+from sonde.cli.signals import ignore_signals, leave_on_signals
 from sonde.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -41,6 +45,7 @@ Examples:
   sonde serve --output-dir out/run
   sonde serve --model smollm2
   sonde serve --model Qwen/Qwen3-0.6B --port 0
+  sonde serve --model smollm2 --model-root checkpoints --model-memory 8GiB
   sonde serve --backend vllm --model Qwen/Qwen3-32B --tensor-parallel-size 4
   {KEY}=$(openssl rand -hex 16) sonde serve --host 0.0.0.0 --allow-host lab.example
 """
@@ -51,29 +56,27 @@ DIGITS = 640
 """The longest integer of a request. Reading one takes time that grows with the square of its
 length, and holds everybody up: JSON is parsed in one go, in whichever thread."""
 
+CLOSE_SECONDS = 1.0
+"""For a backend that has processes of its own; they notice by themselves that this one is gone."""
+
 OPTIONS = {"compile_layers": "--compile"}
 """What options are called that have another name in code."""
 
 
 @click.command("serve", epilog=EXAMPLES, short_help="Serve runs, and a model, over HTTP.")
-@click.option(
-    "--model",
-    metavar="NAME",
-    help="An alias, a Hugging Face id, a directory or a .gguf file (see `sonde models`). "
-    "Without it no model is loaded, and only runs are shown.",
-)
+@offering
 @placed
 @click.option(
     "--host",
     metavar="ADDRESS",
     help="Where to listen. Any but this machine's own loopback address needs a key. Without it, "
-    "$AEGIR_GATEWAY_HOST, or 127.0.0.1.",
+    "$SONDE_GATEWAY_HOST, or 127.0.0.1.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     metavar="NUMBER",
-    help="0 takes any free port and says which. Without it, $AEGIR_GATEWAY_PORT, or 8091.",
+    help="0 takes any free port and says which. Without it, $SONDE_GATEWAY_PORT, or 8091.",
 )
 @click.option(
     "--api-key",
@@ -86,7 +89,14 @@ OPTIONS = {"compile_layers": "--compile"}
     "--allow-host",
     multiple=True,
     metavar="NAME",
-    help="A further name by which the server is addressed, or whose pages may use it.",
+    help="A further name by which the server is addressed.",
+)
+@click.option(
+    "--allow-origin",
+    multiple=True,
+    metavar="ORIGIN",
+    help="Pages that may use the server beside its own: https://lab.example. Behind a proxy with "
+    "TLS, the server's own pages too.",
 )
 @click.option(
     "--data-dir",
@@ -103,13 +113,16 @@ OPTIONS = {"compile_layers": "--compile"}
 @compiling
 def command(
     *,
-    model: str | None,
+    models: tuple[str, ...],
+    roots: tuple[Path, ...],
+    model_memory: str | None,
     output_dir: Path | None,
     config: Path | None,
     host: str | None,
     port: int | None,
     api_key: str | None,
     allow_host: tuple[str, ...],
+    allow_origin: tuple[str, ...],
     data_dir: Path | None,
     source_budget: str | None,
     memory_budget: str | None,
@@ -121,7 +134,7 @@ def command(
     engine_option: tuple[str, ...],
     **loading: Any,
 ) -> None:
-    """Serve the runs of trainers, and one model's sweeps and completions, until stopped.
+    """Serve the runs of trainers, and models' sweeps and completions, until stopped.
 
     Without --model it is a gateway: it shows runs, starts at once and needs no torch. With a model,
     clients of OpenAI's API and of patching servers work against it; /docs lists the routes.
@@ -132,17 +145,23 @@ def command(
     loading = backend_arguments(
         backend, tensor_parallel_size, pipeline_parallel_size, engine_option, loading
     )
+    model = models[0] if models else None
     check_model(model, loading)
+    model_bytes = check_offered(models, roots, model_memory, backend)
     check_key(api_key)
     for name in allow_host:
         check_name(name)
+    for origin in allow_origin:
+        check_origin(origin)
 
     from sonde.engine import Limits
     from sonde.runs.hub import Hub
     from sonde.server.network import is_loopback
     from sonde.server.parts import Gateway, Network
+    from sonde.server.past import History
     from sonde.server.serving import Server, assemble, bind, listen, url_of
     from sonde.settings import load_settings
+    from sonde.store.past import PastSweeps
     from sonde.store.sweeps import SweepStore
     from sonde.training.worktree import find_worktree, guard_serving
 
@@ -151,16 +170,18 @@ def command(
     settings = load_settings(config, flags=flags)
     guard_serving(find_worktree(Path.cwd()), settings.gateway.port, os.environ)
     host = settings.gateway.host
+    leave_on_signals()
     with bind(host, settings.gateway.port) as held:
         address, bound_port = held.getsockname()[:2]
         if api_key is None and not is_loopback(address):
             raise BadRequest(exposed(host))
-        network = Network(address, bound_port, api_key, (*allow_host, host))
+        network = Network(address, bound_port, api_key, (*allow_host, host), allow_origin)
         hub = Hub(settings.p5.layout())
         if model is None:
             log_to_stderr()
             allow_many_connections()
-            server = Server(Gateway(hub, network))
+            past = History(PastSweeps(data_dir or default_directory()))
+            server = Server(Gateway(hub, network, sweeps=past))
             listen(held)
             click.echo(gateway_greeting(url_of(held), network, settings.p5.output_dir))
             server.run([held])
@@ -170,12 +191,13 @@ def command(
         store = SweepStore(directory)
         with progress(f"loading {model}") as shown:
             loaded = load_model(model, shown, **loading)
+            others = offered(loaded, models, roots, model_bytes, hub, loading, shown)
         log_to_stderr()
         allow_many_connections()
         sys.set_int_max_str_digits(DIGITS)
         limits = Limits(cells=max_cells)
         parts = assemble(
-            loaded.backend, store, network=network, limits=limits, waiting=queue, runs=hub
+            loaded.backend, store, network=network, limits=limits, waiting=queue, runs=hub, **others
         )
         server = Server(parts)
         server.app.openapi()  # a third of a second: now, while nobody waits
@@ -184,14 +206,28 @@ def command(
         server.run([held])
     if server.lost is not None:
         raise server.lost  # one line, and a status that makes a supervisor start it again
-    finish(server.stopped_by)
+    finish(server.stopped_by, loaded.backend)
 
 
-def finish(stopped_by: int | None) -> None:
-    """End with the status that fits the signal."""
+def finish(stopped_by: int | None, backend: object = None) -> None:
+    """End with the status that fits the signal; a backend that can be closed has a moment."""
     from sonde.server.serving import exit_status
 
-    raise click.exceptions.Exit(exit_status(stopped_by))
+    ignore_signals()
+    close = getattr(backend, "close", None)
+    if close is not None:
+        closing = threading.Thread(target=close, name="sonde-close", daemon=True)
+        closing.start()
+        closing.join(CLOSE_SECONDS)
+    end_process(exit_status(stopped_by))
+
+
+def end_process(status: int) -> None:
+    """Now. Python would put its things away first: with a model, that takes it seconds."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def check_model(model: str | None, loading: dict[str, Any]) -> None:
@@ -222,6 +258,17 @@ def check_name(name: str) -> None:
         raise BadRequest(
             f"--allow-host {parse.shown(name)} is not a name; write it without scheme, port or "
             "path, such as lab.example"
+        )
+
+
+def check_origin(origin: str) -> None:
+    """Refuse what is not the origin of a page."""
+    from sonde.server.network import origin_of
+
+    if origin_of(origin) is None:
+        raise BadRequest(
+            f"--allow-origin {parse.shown(origin)} is not an origin; write scheme, name and, if it "
+            "is not the usual one, port, such as https://lab.example or http://127.0.0.1:5173"
         )
 
 

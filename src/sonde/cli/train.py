@@ -20,8 +20,9 @@ from sonde.cli.finding import configured
 from sonde.cli.options import number, seeded
 from sonde.cli.progress import progress
 from sonde.cli.training_view import TrainingView, describe_plan
-from sonde.errors import BadRequest, MissingExtra, RunExists, RunInUse
+from sonde.errors import BadRequest, MissingExtra, RecordsLost, RunExists, RunInUse
 from sonde.runs.archive import run_found
+from sonde.runs.layout import RunLayout
 from sonde.runs.lock import holder
 from sonde.settings import CheckpointConfig, Settings, load_settings
 from sonde.training import launch
@@ -56,7 +57,7 @@ EXTRA = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "safe
     "--output-dir",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIRECTORY",
-    help="The run directory. Without it, $AEGIR_P5_OUTPUT_DIR, or what the configuration says.",
+    help="The run directory. Without it, $SONDE_OUTPUT_DIR, or what the configuration says.",
 )
 @configured
 @number("--sae-num-layers", "How many layers to watch, spread evenly.", least=None, default=2)
@@ -99,7 +100,7 @@ EXTRA = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "safe
     "its middle and its end.",
 )
 @number("--max-steps", "How long to train. Without it, as long as the preset says.")
-@number("--record-every-n-tokens", "Record one token of a completion in so many.", default=4)
+@number("--record-every-n-tokens", "Record one token of a completion in so many.", default=1)
 @click.option("--reward", metavar="FILE:NAME", help="A verifier of your own.")
 @click.option(
     "--prompts",
@@ -185,7 +186,7 @@ def check_directory(plan: Plan, *, archive: bool) -> None:
     except OSError as error:
         raise BadRequest(
             f"cannot make the run directory {layout.directory}: {error.strerror}; choose another "
-            "with --output-dir or AEGIR_P5_OUTPUT_DIR"
+            "with --output-dir or SONDE_OUTPUT_DIR"
         ) from error
     if who := holder(layout.directory):
         raise RunInUse(str(layout.directory), who)
@@ -224,11 +225,24 @@ def carry_out(plan: Plan, options: dict[str, Any], threads: int, *, first: bool)
         listen=view.step,
     )
     if first:
-        view.begin()
+        view.begin(rewards_before(plan.config.layout(), training.step))
     with stopped_by_signal(plan if first else None):
         training.run()
+    ended = training.sidecar.ended
     if first:
-        view.end()
+        view.end(ended.counts if ended else None)
+    if ended is not None and ended.lost:
+        raise RecordsLost(str(plan.config.output_dir), ended.lost, ended.why)
+
+
+def rewards_before(layout: RunLayout, step: int) -> dict[int, float | None]:
+    """The mean reward of each step that a resumed run goes on from."""
+    from sonde.runs.analytics.companions import Companion
+    from sonde.runs.analytics.steplines import MetricsLine
+
+    _, found = Companion(layout.metrics, MetricsLine).advance() if step else (False, [])
+    lines = (each.value for each in found)
+    return {line.iteration: line.rewards_mean for line in lines if line.iteration <= step}
 
 
 @contextmanager

@@ -1,7 +1,10 @@
 """What `sonde train` says: the plan, a line a step with an estimate, and the curve at the end."""
 
+from __future__ import annotations
+
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +13,9 @@ from sonde.cli.progress import time_left
 from sonde.results.numbers import count, duration, fixed, size
 from sonde.training.plan import LORA_ALPHA, LORA_RANK, Plan, memory
 from sonde.training.summary import StepSummary
+
+if TYPE_CHECKING:
+    from sonde.training.health import Counts
 
 LINES = 40
 """About as many lines as a run gets, however long it is."""
@@ -50,11 +56,12 @@ class TrainingView:
     ) -> None:
         self._plan, self._threads, self._clock = plan, threads, clock
         self._rewards: dict[int, float | None] = {}
-        self._last: StepSummary | None = None
+        self._cost: float | None = None
         self._times = [clock()]
 
-    def begin(self) -> None:
-        """Say that it goes off."""
+    def begin(self, before: Mapping[int, float | None] | None = None) -> None:
+        """Say that it goes off; `before` are the rewards of the steps that were resumed from."""
+        self._rewards = dict(before or {})
         recipe, config = self._plan.recipe, self._plan.config
         self._times = [self._clock()]
         _say(
@@ -67,15 +74,16 @@ class TrainingView:
         """One line, or none where there are too many steps for one each."""
         self._times.append(self._clock())
         self._rewards[summary.step] = summary.metrics.rewards_mean
-        self._last = summary
+        if summary.health is not None and summary.health.sidecar_ms is not None:
+            self._cost = summary.health.sidecar_ms
         for alarm in summary.new_alarms:
             _say(f"warning at step {summary.step}: {alarm}")
         total = self._plan.recipe.max_steps
         if summary.step % max(1, total // LINES) == 0 or summary.step == total:
             _say(self._line(summary, total))
 
-    def end(self) -> None:
-        """The curve, and where everything is."""
+    def end(self, counts: Counts | None = None) -> None:
+        """The curve of the run, what was written of it, and where everything is."""
         steps = sorted(self._rewards)
         if not steps:
             return
@@ -88,10 +96,15 @@ class TrainingView:
             f"reward {fixed(before, 2)} in the first {count(fifth, 'step')}, "
             f"{fixed(after, 2)} in the last {fifth}"
         )
-        if self._last and (health := self._last.health):
+        if counts is not None:
+            cost = (
+                ""
+                if self._cost is None
+                else f", {duration(self._cost / 1000)} a step for recording"
+            )
             click.echo(
-                f"{health.records_written:,} records written, {health.records_dropped:,} left out, "
-                f"{duration((health.sidecar_ms or 0) / 1000)} a step for recording"
+                f"{counts.records_written:,} records written, {counts.records_dropped:,} left out"
+                f"{cost}"
             )
         click.echo(f"run directory: {self._plan.config.output_dir}")
 

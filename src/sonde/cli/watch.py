@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from sonde.cli.watch_view import View
-    from sonde.runs.analytics.analysis import Known, RunAnalysis
+    from sonde.runs.analytics.analysis import RunAnalysis, RunContents
     from sonde.runs.hub import Hub
     from sonde.runs.layout import RunLayout
 
@@ -106,7 +106,7 @@ def wait_for_one(hub: Hub, every: float) -> None:
         time.sleep(every)
 
 
-def follow(analysis: RunAnalysis, every: float) -> Iterator[Known]:
+def follow(analysis: RunAnalysis, every: float) -> Iterator[RunContents]:
     """What is known of a run, again and again."""
     while True:
         known = analysis.advance(every)
@@ -132,7 +132,7 @@ def show(pictures: Iterable[list[str]]) -> None:
 
 
 def drawn(
-    hub: Hub, layout: RunLayout, known: Known, connection: DuckDBPyConnection, view: View
+    hub: Hub, layout: RunLayout, known: RunContents, connection: DuckDBPyConnection, view: View
 ) -> list[str]:
     """The lines of one picture."""
     from sonde.cli.watch_view import frame

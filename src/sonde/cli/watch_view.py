@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sonde.cli.run_view import reward_plot
+from sonde.cli.run_view import ending, reward_plot, status_of, wrapped
 from sonde.results.colors import sequential
 from sonde.results.numbers import MISSING, count, duration, fixed, number
 from sonde.results.pen import Pen
@@ -24,7 +24,7 @@ from sonde.schema.analytics import Curves, Tile
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from sonde.runs.analytics.analysis import Known
+    from sonde.runs.analytics.analysis import RunContents
     from sonde.schema.runs import RunRow
 
 Value = Literal["high", "mean"]
@@ -50,7 +50,7 @@ class View:
 
 
 def frame(
-    known: Known, cursor: DuckDBPyConnection, row: RunRow, now: float, view: View
+    known: RunContents, cursor: DuckDBPyConnection, row: RunRow, now: float, view: View
 ) -> list[str]:
     """The lines, none wider than the view."""
     tile = layer_tile(known, cursor, time_axis(known, columns=view.room))
@@ -97,10 +97,10 @@ def _cell(value: float | None, low: float, high: float, wide: int, pen: Pen) -> 
     return str(min(9, int(10 * place))) * wide
 
 
-def _heading(known: Known, row: RunRow, now: float, view: View) -> Iterator[str]:
+def _heading(known: RunContents, row: RunRow, now: float, view: View) -> Iterator[str]:
     coverage = known.coverage
     age = MISSING if row.written is None else f"{duration(max(0.0, now - row.written))} ago"
-    status = f"   {row.status}" if row.status else ""
+    status = f"   {status_of(row)}" if row.status else ""
     model = visible(model_name(row.model))
     yield view.pen.bold(fit(f"{visible(row.run)}{status}   {model}", view.width))
     steps = known.steps()
@@ -108,6 +108,8 @@ def _heading(known: Known, row: RunRow, now: float, view: View) -> Iterator[str]
     records = count(coverage.records, "record")
     layers = count(len(known.layers), "layer")
     yield view.pen.dim(fit(f"{at}   {records} of {layers}   last written {age}", view.width))
+    for text in ending(row):
+        yield from map(view.pen.bold, wrapped(text, view.width))
     if not coverage.complete:
         share = coverage.bytes_read / max(coverage.bytes_total, 1)
         yield fit(f"reading: {share:.0%} of what is there", view.width)
@@ -117,7 +119,7 @@ def _heading(known: Known, row: RunRow, now: float, view: View) -> Iterator[str]
         )
 
 
-def _step(known: Known, view: View) -> Iterator[str]:
+def _step(known: RunContents, view: View) -> Iterator[str]:
     if not known.metrics:
         return
     last = known.metrics[-1]

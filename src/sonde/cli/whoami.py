@@ -37,6 +37,6 @@ def command(config: Path | None) -> None:
         click.echo(f"{'worktrees' if place == 0 else '':<16}{worktree}{marked}")
     if here.role == "secondary" and not allowed(os.environ):
         click.echo(
-            "train and serve are refused here: set AEGIR_P5_OUTPUT_DIR or AEGIR_GATEWAY_PORT to "
+            "train and serve are refused here: set SONDE_OUTPUT_DIR or SONDE_GATEWAY_PORT to "
             f"something of your own, and {ALLOW_VARIABLE}=1"
         )

@@ -1,17 +1,20 @@
-"""Removed features as one HTML page: features down, tokens across, every number in its cell.
+"""Changed features as one HTML page: features down, tokens across, every number in its cell.
 
 It asks nothing of any network and runs no script; its content security policy says so.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from sonde.results.ablation import answer_in_words, in_words
+from sonde.results.ablation import answer_in_words, control_of, done_in_words, in_words, reach_of
 from sonde.results.colors import css, diverging, text_on
+from sonde.results.feature import how_sure
+from sonde.results.feature_table import FeatureEffect, feature_effects
+from sonde.results.feature_verdict import corrected, verdict
 from sonde.results.numbers import number, signed
-from sonde.results.tokens import token_label
-from sonde.schema.ablation import Ablation, FeatureEffect
+from sonde.results.tokens import token_label, visible
 from sonde.schema.feature import Feature
+from sonde.schema.table import SweepTable
 
 _STYLE = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }
@@ -23,7 +26,7 @@ h1 { font-size: 1.3rem } h2 { font-size: 1rem; margin: 1.6rem 0 .3rem }
 """
 
 
-def ablation_page(found: Ablation, cards: Mapping[int, Feature], title: str) -> str:
+def ablation_page(found: SweepTable, cards: Mapping[int, Feature], title: str) -> str:
     """The whole page."""
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     body = "\n".join(_body(found, cards, title))
@@ -37,32 +40,51 @@ def ablation_page(found: Ablation, cards: Mapping[int, Feature], title: str) -> 
 """
 
 
-def _body(found: Ablation, cards: Mapping[int, Feature], title: str) -> Iterator[str]:
-    yield f"<h1>{escape(title)}</h1>"
-    tokens = "".join(f"<span>{escape(token_label(token))}</span>" for token in found.tokens)
-    yield f'<p class="tokens">{tokens} → <b>{escape(token_label(found.answer))}</b></p>'
+def _body(found: SweepTable, cards: Mapping[int, Feature], title: str) -> Iterator[str]:
+    effects = feature_effects(found)
+    answer = token_label(found.notes.get("answer", "the answer"))
+    family = corrected(effects)
+    yield f"<h1>{escape(verdict(effects, done_in_words(found)))}</h1>"
+    yield f'<p class="dim">{escape(title)}</p>'
+    tokens = "".join(f"<span>{escape(token_label(token))}</span>" for token in found.tokens.prompt)
+    yield f'<p class="tokens">{tokens} → <b>{escape(answer)}</b></p>'
     yield (
         f"<p>The answer is {escape(answer_in_words(found))}. Writing back what was read at every "
-        f"position changes that by {number(found.control)}. Below, each feature is removed, at "
+        f"position changes that by {number(control_of(found))}. Below, each feature is "
+        f"{done_in_words(found)}, at "
         "single tokens (coloured by how the difference of logits changes) and at all of its tokens "
         "at once.</p>"
     )
-    reach = max((abs(each.everywhere) for each in found.features), default=0.0)
-    for each in found.features:
-        yield from _feature(found, each, cards.get(each.feature), reach)
-    if found.silent:
-        silent = ", ".join(map(str, found.silent))
-        yield f'<p class="dim">Not active here: {silent}. There was nothing to remove.</p>'
-    yield f"<h2>How to read it</h2><p>{_reading(found)}</p>"
-    yield (
-        f'<p class="dim">{escape(found.model)} · {found.hook}, layer {found.layer} · weights '
-        f"{escape(found.weights)} · dictionary {escape(found.dictionary[:16])}</p>"
-    )
+    for each in effects:
+        card = None if each.feature is None else cards.get(each.feature)
+        words = in_words(each, family.get(each.label))
+        yield from _feature(found.tokens.prompt, each, card, reach_of(effects), words)
+    chosen = found.notes.get("chosen")
+    if chosen is not None:
+        yield f'<p class="dim">Chosen: {escape(chosen)}.</p>'
+    silent = found.notes.get("silent")
+    if silent is not None:
+        yield (
+            f'<p class="dim">Not active here: {escape(silent)}. There was nothing to remove.</p>'
+        )
+    yield f"<h2>How to read it</h2><p>{_reading(effects)}</p>"
+    yield f'<p class="dim">{escape(" · ".join(_origins(found)))}</p>'
 
 
-def _reading(found: Ablation) -> str:
+def _origins(found: SweepTable) -> Iterator[str]:
+    """What was asked, as far as the notes say."""
+    notes = found.notes
+    if "model" in notes:
+        yield notes["model"]
+    yield f"{found.tables[0].hook}, layer {notes.get('layer', 'unknown')}"
+    if "weights" in notes:
+        yield f"weights {notes['weights']}"
+    yield f"dictionary {notes.get('dictionary_sha256', notes.get('dictionary', 'unknown'))[:16]}"
+
+
+def _reading(effects: Sequence[FeatureEffect]) -> str:
     """What the numbers mean, for somebody who does not believe them yet."""
-    draws = max((len(each.random) for each in found.features), default=0)
+    draws = max((len(each.random) for each in effects), default=0)
     least = number(1 / (1 + draws))
     return (
         "Effects are changes of the logit difference between the answer and its strongest rival: "
@@ -70,6 +92,8 @@ def _reading(found: Ablation) -> str:
         f"it points, so beside each feature stand {draws} directions drawn at random, each exactly "
         "as long as what was removed. p is the share of these, the feature among them, that move "
         f"the answer at least as much: {least}, the least there is, means that no random one did. "
+        "Corrected, a feature is held against the largest of every draw over all features tested, "
+        "so that testing many does not make one of them come out. "
         "A feature whose effect lies among the random ones is not what makes the answer, however "
         "active it is. Writing back what was read is the control: smaller effects than its are "
         "rounding."
@@ -77,14 +101,18 @@ def _reading(found: Ablation) -> str:
 
 
 def _feature(
-    found: Ablation, each: FeatureEffect, card: Feature | None, reach: float
+    tokens: Sequence[str], each: FeatureEffect, card: Feature | None, reach: float, words: str
 ) -> Iterator[str]:
-    yield f"<h2>{found.layer}:{each.feature} · {escape(in_words(each))}</h2>"
-    if card is not None:
+    yield f"<h2>{escape(each.label)} · {escape(words)}</h2>"
+    if card is not None and card.label is not None:
+        sure = escape(visible(how_sure(card.label)))
+        yield f'<p>{escape(visible(card.label.text))} <span class="dim">{sure}</span></p>'
+    if card is not None and card.promoted:
         promoted = ", ".join(escape(token_label(token)) for token in card.promoted)
         yield f'<p class="dim">promotes {promoted}</p>'
-    cells = zip(found.tokens, each.effects, strict=True)
-    marked = "".join(_token(token, effect, reach) for token, effect in cells)
+    marked = "".join(
+        _token(token, each.effects.get(position), reach) for position, token in enumerate(tokens)
+    )
     yield f'<p class="tokens">{marked}</p>'
 
 

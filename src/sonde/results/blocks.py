@@ -22,8 +22,9 @@ from rich.cells import cell_len
 from sonde.results.numbers import fixed
 from sonde.results.pen import Pen
 from sonde.results.scale import Scale
-from sonde.results.tokens import ELLIPSIS, clusters, fit, token_label
-from sonde.schema import Hook
+from sonde.results.tokens import ELLIPSIS, clusters, fit
+from sonde.results.views import TableView
+from sonde.results.wording import ranges
 
 if TYPE_CHECKING:
     from sonde.results.sweep import Sweep
@@ -32,9 +33,13 @@ LARGEST, NOISE, MISSING = "●", "~", "×"
 """Marks inside a cell: the largest value, one within the noise floor, one without a number."""
 
 _WIDEST_CELL = 8
+_ONLY_CELL = 12
+"""A single column has no neighbours, and room for the name of its hook above it."""
 _HORIZONTAL_FROM = 6
 """Columns at least this wide have their token written along, narrower ones downwards."""
 _TALLEST_LABEL = 10
+_LONGEST_ROW = 20
+"""Characters of a row's label."""
 _MOST_BLOCKS = 4
 """Beyond this many, columns become one character wide."""
 _GAP = "  "
@@ -52,12 +57,20 @@ class Layout:
     """Columns in a block."""
 
 
-def layout(*, hooks: int, columns: int, margin: int, width: int, narrowest: int) -> Layout:
+def layout(
+    *,
+    hooks: int,
+    columns: int,
+    margin: int,
+    width: int,
+    narrowest: int,
+    widest: int = _WIDEST_CELL,
+) -> Layout:
     """The most hooks beside each other that leave every column `narrowest` characters."""
     for beside in range(hooks, 0, -1):
         room = (width - len(_GAP) * (beside - 1)) // beside - margin
         if room >= columns * narrowest:
-            return Layout(min(room // columns, _WIDEST_CELL), beside, columns)
+            return Layout(min(room // columns, widest), beside, columns)
     room = max(width - margin, 1)
     crowded = narrowest == 2 and columns * narrowest > _MOST_BLOCKS * room
     cell = 1 if crowded else min(narrowest, room)
@@ -67,9 +80,11 @@ def layout(*, hooks: int, columns: int, margin: int, width: int, narrowest: int)
 
 @dataclass(frozen=True)
 class Blocks:
-    """The heatmap of one sweep at one width."""
+    """The heatmaps of a sweep that have the same rows and columns, at one width."""
 
     sweep: Sweep
+    panels: tuple[int, ...]
+    """Which of the sweep's pictures."""
     pen: Pen
     width: int
 
@@ -82,30 +97,42 @@ class Blocks:
     def layout(self) -> Layout:
         """How it is cut."""
         return layout(
-            hooks=len(self.sweep.hooks),
+            hooks=len(self.panels),
             columns=len(self.columns),
             margin=self._margin,
             width=self.width,
             narrowest=self._narrowest,
+            widest=_WIDEST_CELL if self.view.columns.name else _ONLY_CELL,
         )
+
+    @property
+    def view(self) -> TableView:
+        """One of the pictures: its sides are those of all."""
+        return self.sweep.views[self.panels[0]]
 
     @cached_property
     def columns(self) -> list[int]:
         """The columns that are drawn."""
-        everything = range(len(self.sweep.positions))
+        everything = range(len(self.view.columns))
         if len(everything) * self._narrowest <= self.width - self._margin:
             return list(everything)
-        grids = list(self.sweep.grids.values())
+        grids = [self.sweep.views[panel].picture for panel in self.panels]
         changed = [
             c for c in everything if any((g[:, c] != self.scale.baseline).any() for g in grids)
         ]
         return changed or list(everything)
 
     @property
-    def left_out(self) -> list[int]:
-        """Positions that are not drawn, because no patch there changed anything."""
-        drawn = set(self.columns)
-        return [p for column, p in enumerate(self.sweep.positions) if column not in drawn]
+    def left_out(self) -> str:
+        """What is not drawn, because no patch there changed anything: 50 positions, 0–49."""
+        drawn, side = set(self.columns), self.view.columns
+        places = [place for column, place in enumerate(side.places) if column not in drawn]
+        if not places:
+            return ""
+        values = [place[0].value for place in places]
+        numbers = [value for value in values if isinstance(value, int)]
+        told = ranges(numbers) if len(numbers) == len(values) else ", ".join(map(str, values))
+        return f"{len(places)} {side.name}s, {told}"
 
     @cached_property
     def has_numbers(self) -> bool:
@@ -115,12 +142,13 @@ class Blocks:
 
     def lines(self) -> Iterator[str]:
         """Every line, each at most `width` columns wide."""
-        hooks, step, beside = self.sweep.hooks, self.layout.columns, self.layout.beside
+        step, beside = self.layout.columns, self.layout.beside
         for start in range(0, len(self.columns), step):
             columns = self.columns[start : start + step]
-            for first in range(0, len(hooks), beside):
-                panels = [self._panel(hook, columns) for hook in hooks[first : first + beside]]
-                for parts in zip(*panels, strict=True):
+            for first in range(0, len(self.panels), beside):
+                abreast = self.panels[first : first + beside]
+                drawn = [self._panel(panel, columns) for panel in abreast]
+                for parts in zip(*drawn, strict=True):
                     yield _GAP.join(parts).rstrip()
                 yield ""
 
@@ -130,24 +158,30 @@ class Blocks:
 
     @property
     def _margin(self) -> int:
-        return max(len(str(layer)) for layer in self.sweep.layers) + 1
+        return max(cell_len(label) for label in self._row_labels) + 1
 
-    def _panel(self, hook: Hook, columns: Sequence[int]) -> list[str]:
+    @cached_property
+    def _row_labels(self) -> list[str]:
+        longest = max(min(_LONGEST_ROW, self.width // 3), 1)
+        return [fit(label, longest) for label in self.view.rows.labels]
+
+    def _panel(self, panel: int, columns: Sequence[int]) -> list[str]:
         width = self.layout.cell * len(columns)
         shift = " " * self._margin
-        title = fit(hook, width)
+        title = fit(self.sweep.views[panel].name, width)
         lines = [shift + self.pen.bold(title) + " " * (width - len(title))]
-        for row in reversed(range(len(self.sweep.layers))):
-            label = f"{self.sweep.layers[row]:>{self._margin - 1}} "
-            cells = (self._cell(hook, row, column) for column in columns)
+        for row in reversed(range(len(self._row_labels))):
+            text = self._row_labels[row]
+            label = " " * (self._margin - 1 - cell_len(text)) + f"{text} "
+            cells = (self._cell(panel, row, column) for column in columns)
             lines.append(self.pen.dim(label) + "".join(cells))
         return lines + [shift + line for line in self._labels(columns)]
 
-    def _cell(self, hook: Hook, row: int, column: int) -> str:
-        value = float(self.sweep.grids[hook][row, column])
+    def _cell(self, panel: int, row: int, column: int) -> str:
+        value = float(self.sweep.views[panel].picture[row, column])
         if math.isnan(value):
             return self.pen.dim(_centred(MISSING, self.layout.cell))
-        mark = self._mark(hook, row, column, value)
+        mark = self._mark(panel, row, column)
         color = self.scale.color(value, self.pen.theme)
         return self.pen.on(self._content(value, mark), color, faint=mark == NOISE)
 
@@ -160,16 +194,17 @@ class Blocks:
         digit = mark if mark == NOISE else mark + ("·" if ninths == "0" else ninths)
         return digit.rjust((self.layout.cell + 1) // 2).ljust(self.layout.cell)
 
-    def _mark(self, hook: Hook, row: int, column: int, value: float) -> str:
-        found = self.sweep.argmax
-        here = (hook, self.sweep.layers[row], self.sweep.positions[column])
-        if found is not None and found[:3] == here:
+    def _mark(self, panel: int, row: int, column: int) -> str:
+        found = self.sweep.largest
+        if found is not None and found[:3] == (panel, row, column):
             return LARGEST
-        return NOISE if self.scale.is_noise(value) else ""
+        return NOISE if self.sweep.doubts[panel][row, column] else ""
 
     def _labels(self, columns: Sequence[int]) -> list[str]:
         cell = self.layout.cell
-        labels = [token_label(self.sweep.tokens[column]) for column in columns]
+        labels = [self.view.columns.labels[column] for column in columns]
+        if not any(labels):
+            return []
         if cell >= _HORIZONTAL_FROM or all(cell_len(label) < cell for label in labels):
             return ["".join(_centred(fit(label, cell - 1), cell) for label in labels)]
         stacks = [_stack(label, cell) for label in labels]

@@ -7,7 +7,7 @@ from typing import Final
 
 from sonde.errors import BadRequest
 
-SUFFIXES: Final = (".png", ".svg", ".html", ".json", ".csv", ".parquet")
+SUFFIXES: Final = (".png", ".svg", ".html", ".json", ".csv", ".parquet", ".tex")
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:

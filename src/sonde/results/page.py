@@ -17,19 +17,20 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sonde.results import wording
+from sonde.results.excerpt import excerpt
 from sonde.results.panels import color_rules, escaped, legend, panel, table
 from sonde.results.scale import Scale
-from sonde.results.tokens import token_label
+from sonde.results.views import FoundCell
+from sonde.schema import SpecialTokens
 
 if TYPE_CHECKING:
     from sonde.results.sweep import Sweep
 
 
 def page(sweep: Sweep) -> str:
-    """The whole page."""
+    """The whole page; of a table too large to be looked at, an excerpt."""
+    sweep = excerpt(sweep)
     script = _asset("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(_asset("page.html")).substitute(
@@ -41,19 +42,31 @@ def page(sweep: Sweep) -> str:
         prompts=_prompts(sweep),
         warnings="".join(f'<p class="warning">{escaped(text)}</p>' for text in sweep.warnings),
         legend=_key(sweep),
-        panels="\n".join(panel(sweep, hook) for hook in sweep.hooks),
+        panels="\n".join(panel(sweep, n) for n in range(len(sweep.views))),
         strongest=_strongest(sweep),
         facts=_facts(sweep),
-        tables="\n".join(f'<div class="scroll">{table(sweep, h)}</div>' for h in sweep.hooks),
+        tables="\n".join(
+            f'<div class="scroll">{table(sweep, n)}</div>' for n in range(len(sweep.views))
+        ),
         provenance=_provenance(sweep),
+        pairs=_beneath(sweep),
         created=sweep.provenance.created.strftime("%Y-%m-%d %H:%M %Z"),
         version=escaped(sweep.provenance.versions.get("sonde", "")),
     )
 
 
+def _beneath(sweep: Sweep) -> str:
+    """What is shown of a cell beside its number, for the script: data, which no browser runs."""
+    if sweep.beneath is None:
+        return ""
+    data = json.dumps(sweep.beneath, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json" id="pairs">{data}</script>'
+
+
 def fragment(sweep: Sweep) -> str:
     """What a notebook shows for a result: the heading, the heatmaps, the colours."""
-    panels = "\n".join(panel(sweep, hook, titles=True) for hook in sweep.hooks)
+    sweep = excerpt(sweep)
+    panels = "\n".join(panel(sweep, n, titles=True) for n in range(len(sweep.views)))
     return f"""<div class="sonde fragment"><style>{_style(sweep)}</style>
 <header>{_heading(sweep)}</header>{_key(sweep)}
 <div class="panels">{panels}</div></div>"""
@@ -78,17 +91,19 @@ def _key(sweep: Sweep) -> str:
     notes = []
     if sweep.baseline is not None:
         notes.append('<span><i class="key tick"></i>baseline</span>')
-    if sweep.argmax is not None:
+    if sweep.largest is not None:
         notes.append('<span><i class="key max"></i>largest</span>')
-    if wording.within_noise(sweep):
-        notes.append('<span><i class="key noise"></i>within the noise floor</span>')
-    if any(np.isnan(grid).any() for grid in sweep.grids.values()):
+    if wording.hatched(sweep):
+        notes.append(f'<span><i class="key noise"></i>{escape(sweep.doubt)}</span>')
+    if wording.has_gaps(sweep):
         notes.append('<span><i class="key none"></i>no number</span>')
+    shared = filter(None, map(wording.shared_heads, sweep.views))
+    notes += [f"<span>{escape(told)}</span>" for told in shared]
     return f'<div class="keys">{legend(sweep)}{"".join(notes)}</div>'
 
 
 def _prompts(sweep: Sweep) -> str:
-    tokens, scale = sweep.summary.tokens, Scale.of(sweep)
+    tokens, scale = sweep.table.tokens, Scale.of(sweep)
     if tokens.clean is not None:
         start, end = _shared(tokens.clean, tokens.prompt)
         clean, corrupt = (_marked(each, start, end) for each in (tokens.clean, tokens.prompt))
@@ -127,11 +142,17 @@ def _strongest(sweep: Sweep) -> str:
     if not found:
         return "<tr><td>No patch changed the metric.</td></tr>"
     return "\n".join(
-        f"<tr><td>{scale.text(site.value)}</td><td>{scale.change(site.value)}</td>"
-        f"<td>{site.hook}</td><td>layer {site.layer}</td><td>position {site.position}</td>"
-        f"<td>“<bdi>{escape(token_label(site.token))}</bdi>”</td></tr>"
-        for site in found
+        f"<tr><td>{scale.text(cell.value)}</td><td>{scale.change(cell.value)}</td>"
+        f"<td>{cell.name}</td>{_place(cell)}</tr>"
+        for cell in found
     )
+
+
+def _place(cell: FoundCell) -> str:
+    """Where a cell is: a column for each axis, and one for what each label says."""
+    numbers = "".join(f"<td>{escaped(str(each))}</td>" for each in cell.place)
+    words = [each.said for each in cell.place if each.words is not None]
+    return numbers + "".join(f"<td><bdi>{escape(text)}</bdi></td>" for text in words)
 
 
 def _facts(sweep: Sweep) -> str:
@@ -140,6 +161,8 @@ def _facts(sweep: Sweep) -> str:
         ("controls", wording.controls(sweep)),
         ("time", wording.timing(sweep)),
         *(("skipped", text) for text in wording.skipped(sweep)),
+        *((escaped(name), text) for name, text in sweep.table.notes.items()),
+        *sweep.facts,
     ]
     return _definitions(facts)
 
@@ -151,6 +174,7 @@ def _provenance(sweep: Sweep) -> str:
         ("model", source.model),
         ("architecture", f"{source.architecture}, {source.n_layers} layers"),
         ("weights", source.weights),
+        *_special(source.special_tokens),
         ("computed in", f"{source.dtype} on {source.device}"),
         ("software", versions),
         ("created", source.created.isoformat()),
@@ -158,6 +182,11 @@ def _provenance(sweep: Sweep) -> str:
     request = json.dumps(source.request, indent=2, ensure_ascii=False)
     lines = "\n".join(escaped(line) for line in request.splitlines())
     return f"<dl>{_definitions(facts)}</dl><pre>{lines}</pre>"
+
+
+def _special(found: SpecialTokens | None) -> list[tuple[str, str]]:
+    """None in a result that does not say."""
+    return [] if found is None else [("a prompt got", wording.prompt_tokens(found))]
 
 
 def _definitions(facts: Iterable[tuple[str, str]]) -> str:

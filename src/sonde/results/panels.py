@@ -1,4 +1,4 @@
-"""The heatmap as HTML: a panel per hook, a legend, and the colours as classes.
+"""The heatmap as HTML: a panel per table, a legend, and the colours as classes.
 
 Cells carry a class instead of a colour: the classes have one colour on light surfaces and another
 on dark ones, so a page follows its reader's theme, and ten thousand cells stay small. All text that
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from sonde.results.colors import Rgb, Theme, css, diverging, sequential
 from sonde.results.scale import Scale
-from sonde.results.tokens import fit, quoted, token_label, visible
-from sonde.results.wording import HOOK_MEANING
-from sonde.schema import Hook
+from sonde.results.tokens import fit, visible
+from sonde.results.views import Side, TableView, briefly
+from sonde.results.wording import meaning
 
 if TYPE_CHECKING:
     from sonde.results.sweep import Sweep
@@ -51,69 +51,77 @@ def legend(sweep: Sweep) -> str:
     return f'<div class="legend"><span>{low}</span><div>{bar}{mark}</div><span>{high}</span></div>'
 
 
-def panel(sweep: Sweep, hook: Hook, *, titles: bool = False) -> str:
-    """One hook's heatmap; `titles` gives each cell its own tooltip, where there is no script."""
-    scale = Scale.of(sweep)
-    rows = "".join(_row(sweep, scale, hook, row, titles) for row in _downwards(sweep))
-    labels = "".join(f"<span><bdi>{_column_label(token)}</bdi></span>" for token in sweep.tokens)
-    width, height = _cell_size(sweep)
-    size = f"--columns:{len(sweep.positions)};--width:{width}px;--height:{height}px"
-    name = (
-        f"{hook}, {HOOK_MEANING[hook]}: heatmap of {len(sweep.layers)} layers by "
-        f"{len(sweep.positions)} positions. Arrow keys read the cells."
-    )
-    return f"""<figure class="panel" data-hook="{hook}" tabindex="0" role="application"
+def panel(sweep: Sweep, n: int, *, titles: bool = False) -> str:
+    """One picture; `titles` gives each cell its own tooltip, where there is no script."""
+    scale, view = Scale.of(sweep), sweep.views[n]
+    rows = "".join(_row(sweep, scale, n, row, titles) for row in _downwards(view))
+    labels = "".join(f"<span><bdi>{_label(text)}</bdi></span>" for text in view.columns.labels)
+    width, height = _cell_size(view)
+    size = f"--columns:{len(view.columns)};--width:{width}px;--height:{height}px"
+    hook, sides = view.name, " by ".join(filter(None, map(_counted, (view.rows, view.columns))))
+    name = f"{hook}, {meaning(view)}: heatmap of {sides}. Arrow keys read the cells."
+    level = " level" if [axis.name for axis in view.columns.axes] == ["head"] else ""
+    return f"""<figure class="panel{level}" data-table="{n}" tabindex="0" role="application"
  aria-roledescription="heatmap" aria-label="{name}">
-<figcaption><b>{hook}</b> {HOOK_MEANING[hook]}</figcaption>
+<figcaption><b>{hook}</b> {meaning(view)}</figcaption>
 <div class="scroll"><div class="cells" style="{size}" aria-hidden="true">
 {rows}<b></b>{labels}
 </div></div></figure>"""
 
 
-def table(sweep: Sweep, hook: Hook) -> str:
-    """One hook's grid as a table, rows in the order of the panel: what a screen reader reads."""
-    scale = Scale.of(sweep)
+def table(sweep: Sweep, n: int) -> str:
+    """The same as a table, rows in the order of the panel: what a screen reader reads."""
+    scale, view = Scale.of(sweep), sweep.views[n]
     head = "".join(
-        f'<th scope="col" data-position="{position}"><bdi>{escape(token_label(token))}</bdi></th>'
-        for position, token in zip(sweep.positions, sweep.tokens, strict=True)
+        f'<th scope="col" data-place="{place}"><bdi>{escape(label)}</bdi></th>'
+        for place, label in zip(_places(view.columns), view.columns.labels, strict=True)
     )
+    places, labels = _places(view.rows), view.rows.labels
     body = "\n".join(
-        f'<tr><th scope="row">{sweep.layers[row]}</th>'
-        + "".join(_entry(scale, value) for value in sweep.grids[hook][row].tolist())
+        f'<tr><th scope="row" data-place="{places[row]}">{escape(labels[row])}</th>'
+        + "".join(_entry(scale, value) for value in view.picture[row].tolist())
         + "</tr>"
-        for row in _downwards(sweep)
+        for row in _downwards(view)
     )
-    return f"""<table data-hook="{hook}"><caption>{hook}</caption>
-<thead><tr><th scope="col">layer</th>{head}</tr></thead>
+    return f"""<table data-table="{n}"><caption>{view.name}</caption>
+<thead><tr><th scope="col">{view.rows.name}</th>{head}</tr></thead>
 <tbody>{body}</tbody></table>"""
 
 
-def _downwards(sweep: Sweep) -> range:
+def _downwards(view: TableView) -> range:
     """Rows from the top of the picture: the last layer first."""
-    return range(len(sweep.layers) - 1, -1, -1)
+    return range(len(view.rows) - 1, -1, -1)
 
 
-def _row(sweep: Sweep, scale: Scale, hook: Hook, row: int, titles: bool) -> str:
-    layer = sweep.layers[row]
+def _counted(side: Side) -> str:
+    return f"{len(side)} {side.name}s" if side.name else ""
+
+
+def _places(side: Side) -> list[str]:
+    """Where each row or column is, as an attribute."""
+    return [escape(visible(", ".join(map(str, place)))) for place in side.places]
+
+
+def _row(sweep: Sweep, scale: Scale, n: int, row: int, titles: bool) -> str:
+    view = sweep.views[n]
     cells = []
-    for column, value in enumerate(sweep.grids[hook][row].tolist()):
-        classes = _classes(sweep, scale, hook, row, column, value)
+    for column, value in enumerate(view.picture[row].tolist()):
+        classes = _classes(sweep, scale, (n, row, column), value)
         title = ""
         if titles:
-            text = f"layer {layer}, {quoted(sweep.tokens[column])}: {scale.text(value)}"
-            title = f' title="{escape(text)}"'
+            place = view.rows.places[row] + view.columns.places[column]
+            title = f' title="{escape(f"{briefly(place)}: {scale.text(value)}")}"'
         cells.append(f'<i class="{classes}"{title}></i>')
-    name = "" if _has_label(sweep, row) else ' class="quiet"'
-    return f"<b{name}>{layer}</b>{''.join(cells)}\n"
+    name = "" if _has_label(view, row) else ' class="quiet"'
+    return f"<b{name}>{_label(view.rows.labels[row])}</b>{''.join(cells)}\n"
 
 
-def _classes(sweep: Sweep, scale: Scale, hook: Hook, row: int, column: int, value: float) -> str:
+def _classes(sweep: Sweep, scale: Scale, here: tuple[int, int, int], value: float) -> str:
     if math.isnan(value):
         return "none"
-    found = sweep.argmax
-    here = (hook, sweep.layers[row], sweep.positions[column])
+    found, (n, row, column) = sweep.largest, here
     largest = " max" if found is not None and found[:3] == here else ""
-    return _color_class(scale, value) + (" noise" if scale.is_noise(value) else "") + largest
+    return _color_class(scale, value) + (" noise" if sweep.doubts[n][row, column] else "") + largest
 
 
 def _entry(scale: Scale, value: float) -> str:
@@ -124,17 +132,17 @@ def _entry(scale: Scale, value: float) -> str:
     return f"<td{title}>{scale.text(value)}</td>"
 
 
-def _has_label(sweep: Sweep, row: int) -> bool:
-    step = next(step for step in (1, 2, 5, 10, 20, 50) if len(sweep.layers) / step <= 16)
+def _has_label(view: TableView, row: int) -> bool:
+    step = next(step for step in (1, 2, 5, 10, 20, 50, 10**9) if len(view.rows) / step <= 16)
     return row % step == 0
 
 
-def _column_label(token: str) -> str:
-    return escape(fit(token_label(token), _LONGEST_LABEL))
+def _label(text: str) -> str:
+    return escape(fit(text, _LONGEST_LABEL))
 
 
-def _cell_size(sweep: Sweep) -> tuple[int, int]:
-    columns, rows = len(sweep.positions), len(sweep.layers)
+def _cell_size(view: TableView) -> tuple[int, int]:
+    columns, rows = len(view.columns), len(view.rows)
     width = next((w for limit, w in ((12, 28), (24, 22), (48, 16)) if columns <= limit), 11)
     return width, 22 if rows <= 12 else 14
 

@@ -6,13 +6,14 @@ pandas and polars, which read many files at once, and a null stays a null in all
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sonde.results.tables import COLUMNS, rows
+from sonde.results.tables import Entry, columns, rows
 
 if TYPE_CHECKING:
     from sonde.results.sweep import Sweep
@@ -25,27 +26,43 @@ _QUIET: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
 }
 """One thread, so that the bytes are the same; and nothing fetched from anywhere."""
-_TYPES = ("VARCHAR", "INTEGER", "INTEGER", "VARCHAR", "VARCHAR", "DOUBLE")
-_SELECT = ", ".join(f"{name}::{kind} AS {name}" for name, kind in zip(COLUMNS, _TYPES, strict=True))
+_CLASSIC = ("hook", "layer", "position", "token", "metric", "value")
 
 
 def to_parquet(sweep: Sweep) -> bytes:
-    """One row a cell, in the order of the CSV. The same result gives the same bytes."""
+    """One row a cell, as in the CSV. The same result gives the same bytes."""
     import duckdb
 
-    *columns, values = zip(*rows(sweep), strict=True)
-    table = dict(zip(COLUMNS, map(np.array, columns), strict=False))
+    names = columns(sweep)
+    *texts, values = zip(*rows(sweep), strict=True)
+    kinds = [_kind(column) for column in texts] + ["DOUBLE"]
+    table = {name: _array(column) for name, column in zip(names, texts, strict=False)}
     table["value"] = np.ma.masked_invalid(np.array(values, dtype=np.float64))
+    both = zip(names, kinds, strict=True)
+    select = ", ".join(f'"{name}"::{kind} AS "{name}"' for name, kind in both)
     with TemporaryDirectory(prefix="sonde-") as folder, duckdb.connect(config=_QUIET) as connection:
         target = Path(folder) / "sweep.parquet"
         connection.register("cells", table)
         connection.execute(
-            f"COPY (SELECT {_SELECT} FROM cells) TO $target (FORMAT parquet, "
+            f"COPY (SELECT {select} FROM cells) TO $target (FORMAT parquet, "
             f"KV_METADATA {{'{FORMAT_KEY}': $format, '{PROVENANCE_KEY}': $provenance}})",
             {
                 "target": str(target),
-                "format": "sonde.sweep.1",
+                "format": "sonde.sweep.1" if names == _CLASSIC else "sonde.sweep.2",
                 "provenance": sweep.provenance.model_dump_json(),
             },
         )
         return target.read_bytes()
+
+
+def _kind(column: Sequence[Entry]) -> str:
+    """Numbers as such, unless something else stands among them."""
+    told = [each for each in column if each is not None]
+    return "INTEGER" if told and all(isinstance(each, int) for each in told) else "VARCHAR"
+
+
+def _array(column: Sequence[Entry]) -> Any:
+    """An array of one type; where a table lacks an axis, its cells have a null."""
+    if _kind(column) == "VARCHAR":
+        column = [None if each is None else str(each) for each in column]
+    return np.array(column, dtype=object if None in column else None)

@@ -30,8 +30,8 @@ class Scale:
 
     @classmethod
     def of(cls, sweep: Sweep) -> Scale:
-        """The scale of all the grids of a sweep."""
-        values = np.concatenate([grid.ravel() for grid in sweep.grids.values()])
+        """The scale of all the pictures of a sweep."""
+        values = np.concatenate([view.values.ravel() for view in sweep.views])
         values = values[~np.isnan(values)]
         baseline = sweep.baseline
         if baseline is not None:

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sonde.results import wording
 from sonde.results.blocks import LARGEST, MISSING, NOISE, Blocks
+from sonde.results.excerpt import excerpt
 from sonde.results.pen import Pen
 from sonde.results.scale import Scale
-from sonde.results.tokens import fit, fit_middle, pad, quoted, visible
+from sonde.results.tokens import fit, fit_middle, pad, visible
+from sonde.results.views import alike
 
 if TYPE_CHECKING:
     from sonde.results.sweep import Sweep
@@ -30,11 +30,12 @@ def render(sweep: Sweep, *, pen: Pen, width: int) -> str:
 
     Colour is the pen's to have; without it there is not one escape sequence in the text.
     """
-    blocks = Blocks(sweep, pen, width)
+    sweep = excerpt(sweep)
+    drawn = [Blocks(sweep, tuple(group), pen, width) for group in alike(sweep.views)]
     sections = [
         _heading(sweep, pen, width),
-        blocks.lines(),
-        _legend(blocks),
+        *(blocks.lines() for blocks in drawn),
+        _legend(drawn),
         _strongest(sweep, pen, width),
         _facts(sweep, pen, width),
     ]
@@ -57,7 +58,8 @@ def _heading(sweep: Sweep, pen: Pen, width: int) -> Iterator[str]:
     yield ""
 
 
-def _legend(blocks: Blocks) -> Iterator[str]:
+def _legend(drawn: list[Blocks]) -> Iterator[str]:
+    blocks = drawn[0]
     scale, pen, sweep = blocks.scale, blocks.pen, blocks.sweep
     low, high = scale.text(scale.low), scale.text(scale.high)
     steps = max(min(32, blocks.width - len(low) - len(high) - 4), 2)
@@ -67,19 +69,21 @@ def _legend(blocks: Blocks) -> Iterator[str]:
         )
         bar = "".join(pen.on(" ", scale.color(value, pen.theme)) for value in values)
         yield f"{low} {bar} {high}"
-    elif not blocks.has_numbers:
+    elif not all(each.has_numbers for each in drawn):
         zero = f"the baseline {scale.text(scale.baseline)}" if scale.baseline is not None else low
         yield from wrap(f"digits are ninths of {scale.text(scale.reach)} from {zero}", blocks.width)
-    marks = [f"{LARGEST} largest"] if sweep.argmax else []
-    if wording.within_noise(sweep):
-        marks.append(f"{NOISE} within the noise floor")
-    if any(np.isnan(grid).any() for grid in sweep.grids.values()):
+    marks = [f"{LARGEST} largest"] if sweep.largest else []
+    if wording.hatched(sweep):
+        marks.append(f"{NOISE} {sweep.doubt}")
+    if wording.has_gaps(sweep):
         marks.append(f"{MISSING} no number")
     yield pen.dim(fit("   ".join(marks), blocks.width))
-    if blocks.left_out:
-        n, places = len(blocks.left_out), wording.ranges(blocks.left_out)
-        text = f"not drawn, because no patch changed anything: {n} positions, {places}"
-        yield from map(pen.dim, wrap(text, blocks.width))
+    for told in filter(None, map(wording.shared_heads, sweep.views)):
+        yield pen.dim(fit(told, blocks.width))
+    for each in drawn:
+        if each.left_out:
+            text = f"not drawn, because no patch changed anything: {each.left_out}"
+            yield from map(pen.dim, wrap(text, each.width))
     yield ""
 
 
@@ -89,13 +93,15 @@ def _strongest(sweep: Sweep, pen: Pen, width: int) -> Iterator[str]:
         return
     scale = Scale.of(sweep)
     yield pen.bold(fit("strongest sites", width))
-    hook_width = max(len(site.hook) for site in found)
-    texts = [(scale.text(site.value), _change(sweep, scale, site.value)) for site in found]
+    hook_width = max(len(cell.name) for cell in found)
+    texts = [(scale.text(cell.value), _change(sweep, scale, cell.value)) for cell in found]
     widths = [max(len(text[column]) for text in texts) for column in (0, 1)]
-    for site, (value, change) in zip(found, texts, strict=True):
+    for cell, (value, change) in zip(found, texts, strict=True):
         numbers = f"{value:>{widths[0]}}  {change:>{widths[1]}}".rstrip()
-        where = f"{site.hook:<{hook_width}}  layer {site.layer:>3}  position {site.position:>3}"
-        yield fit(f"  {numbers}  {where}  {quoted(site.token)}", width)
+        numbered = [f"{each.axis} {each.value:>3}" for each in cell.place]
+        worded = [each.said for each in cell.place if each.words is not None]
+        where = "  ".join([f"{cell.name:<{hook_width}}", *numbered, *worded])
+        yield fit(f"  {numbers}  {where}", width)
     yield ""
 
 
@@ -109,6 +115,8 @@ def _facts(sweep: Sweep, pen: Pen, width: int) -> Iterator[str]:
         ("controls", wording.controls(sweep)),
         ("time", wording.timing(sweep)),
         *(("skipped", line) for line in wording.skipped(sweep)),
+        *((visible(name), visible(text)) for name, text in sweep.table.notes.items()),
+        *((name, visible(text)) for name, text in sweep.facts),
         *(("warning", visible(line)) for line in sweep.warnings),
     ]
     for name, text in facts:

@@ -10,8 +10,6 @@ except through `visible` or `token_label`. Not meant to be reversed: `to_json` h
 import unicodedata
 from collections.abc import Iterator
 
-from rich.cells import cell_len, set_cell_size
-
 SPACE = "\N{MIDDLE DOT}"
 EMPTY = "\N{EMPTY SET}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
@@ -41,6 +39,8 @@ def quoted(text: str) -> str:
 
 def fit(text: str, width: int) -> str:
     """At most `width` terminal columns of a label, the cut shown by an ellipsis."""
+    from rich.cells import cell_len, set_cell_size
+
     if cell_len(text) <= width:
         return text
     if width < 1:
@@ -50,6 +50,8 @@ def fit(text: str, width: int) -> str:
 
 def fit_middle(text: str, width: int) -> str:
     """As `fit`, but cut in the middle: prompts differ there, and are known by their two ends."""
+    from rich.cells import cell_len
+
     if cell_len(text) <= width or width < 3:
         return fit(text, width)
     glyphs = list(clusters(text))
@@ -61,6 +63,8 @@ def fit_middle(text: str, width: int) -> str:
 
 def pad(text: str, width: int) -> str:
     """Exactly `width` terminal columns: cut or filled with spaces on the right."""
+    from rich.cells import cell_len
+
     short = fit(text, width)
     return short + " " * (width - cell_len(short))
 

@@ -1,0 +1,19 @@
+"""`sonde sae export`: for SAELens, or smaller."""
+
+from pathlib import Path
+
+from sonde.sae.load import load_autoencoder
+from tests.cli.shell import refusal, sonde
+
+
+def test_a_shipped_dictionary_is_exported_from_the_command_line(tmp_path: Path) -> None:
+    result = sonde("sae", "export", 15, tmp_path / "out")
+    assert result.stdout == f"{tmp_path / 'out'}\n"
+    ours, theirs = load_autoencoder(tmp_path / "out"), sonde("sae", "show", tmp_path / "out")
+    assert "saelens" in theirs.stdout
+    assert (ours.k, ours.d_sae, ours.layer) == (64, 4096, 15)
+    assert "is not empty" in refusal(sonde("sae", "export", 15, tmp_path / "out"))
+    small = sonde("sae", "export", 15, tmp_path / "small", "--to", "int8")
+    assert small.exit_code == 0, small.output
+    weights = tmp_path / "small" / "autoencoder.safetensors"
+    assert weights.stat().st_size < 5_000_000
