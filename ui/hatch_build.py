@@ -1,4 +1,4 @@
-"""Builds the interface into the wheel, so that whoever installs it needs no Node.
+"""Builds the interface into the wheel, so that installing it needs no Node.
 
 An editable install leaves it alone: `make ui` builds it there. Where the tree has a build that is
 as new as its sources, as in a source distribution, nothing is done.

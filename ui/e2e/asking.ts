@@ -5,14 +5,14 @@ import { causalAddress, type Draft } from "../src/causal/draft";
 import type { SweepRecord } from "../src/api/types";
 
 /** Three tokens: the smallest grid worth a look. */
-export const SISTER: Partial<Draft> = {
+export const SISTER = {
   clean: "My sister lost",
   corrupt: "My brother lost",
   answer: " her",
   foil: " his",
   layers: "0-4",
   hooks: ["post_block", "mlp_out"],
-};
+} as const satisfies Partial<Draft>;
 
 /** A sweep that takes long enough to be stopped. */
 export const LONG: Partial<Draft> = {

@@ -59,15 +59,23 @@ export interface Violation {
 
 /** What axe finds that keeps somebody out. */
 export async function seriousViolations(page: Page): Promise<Violation[]> {
+  const found = await everyViolation(page);
+  return found.filter(({ impact }) => impact === "serious" || impact === "critical");
+}
+
+/** What axe finds that is more than minor. */
+export async function violations(page: Page): Promise<Violation[]> {
+  return (await everyViolation(page)).filter(({ impact }) => impact !== "minor");
+}
+
+async function everyViolation(page: Page): Promise<Violation[]> {
   await page.evaluate(axeSource);
   return page.evaluate(async () => {
     interface Found {
       violations: { id: string; impact: string | null; nodes: { html: string }[] }[];
     }
     const { axe } = window as unknown as { axe: { run: () => Promise<Found> } };
-    const { violations } = await axe.run();
-    return violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
-      .map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(({ html }) => html) }));
+    const { violations: found } = await axe.run();
+    return found.map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(({ html }) => html) }));
   });
 }

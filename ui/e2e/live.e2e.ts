@@ -103,7 +103,7 @@ describe("a run that is being written", () => {
     await page.getByRole("heading", { name: "Layer 15: its strongest features" }).waitFor();
     await page.getByRole("button", { name: "15:101" }).click();
     await page.getByRole("heading", { name: "Feature 101 of layer 15" }).waitFor();
-    await page.getByText("Most active on").waitFor();
+    await page.getByRole("heading", { name: "Most active on" }).waitFor();
     await page.getByRole("button", { name: "45-7" }).click();
     await page.getByRole("heading", { name: "Generation 45-7" }).waitFor();
     await page.getByText("tokens were recorded").waitFor();

@@ -25,7 +25,7 @@ describe("a server that is killed and started again", () => {
 
     await page.goto(`${server.url}/causal`);
     await startSweep(page, server.url, LONG);
-    await page.getByText(/^[1-9]\d* of /).waitFor();
+    await page.getByText(/^[1-9][\d,]* of /).waitFor();
     await server.kill();
     await page.getByText("disconnected, trying again").waitFor();
 
@@ -34,7 +34,7 @@ describe("a server that is killed and started again", () => {
       await page.getByText("The server ended while this sweep ran").waitFor({ timeout: 60_000 });
       await page.getByText("connected", { exact: true }).waitFor();
       await page
-        .getByRole("link", { name: String(SISTER.corrupt) })
+        .getByRole("link", { name: SISTER.corrupt })
         .first()
         .click();
       await finished(page);

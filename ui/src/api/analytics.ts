@@ -16,6 +16,10 @@ export type AlarmSpan = Schemas["AlarmSpan"];
 export type Overview = Schemas["Overview"];
 export type Scatter = Schemas["Scatter"];
 export type Correlation = Schemas["Correlation"];
+export type ChangedAnswer = Schemas["ChangedAnswer"];
+export type Changed = Schemas["Changed"];
+export type FeatureMove = Schemas["FeatureMove"];
+export type TokenGain = Schemas["TokenGain"];
 export type Vocabulary = Schemas["Vocabulary"];
 export type VocabularyFeature = Schemas["VocabularyFeature"];
 export type GenerationPage = Schemas["GenerationPage"];
@@ -75,13 +79,29 @@ export function sidecarHealth(run: string, stretch: Stretch, signal: AbortSignal
   return read(api.GET("/api/p5/analytics/health", { params: { query: { run, ...inclusive(stretch) } }, signal }));
 }
 
+export function telemetry(run: string, stretch: Stretch, signal: AbortSignal): Promise<Curves> {
+  return read(api.GET("/api/p5/analytics/telemetry", { params: { query: { run, ...inclusive(stretch) } }, signal }));
+}
+
 export function scatter(run: string, layer: number, points: number, signal: AbortSignal): Promise<Scatter> {
   return read(api.GET("/api/p5/analytics/scatter", { params: { query: { run, layer, points } }, signal }));
 }
 
-export function vocabulary(run: string, layer: number | null, limit: number, signal: AbortSignal): Promise<Vocabulary> {
-  const query = { run, limit, ...(layer !== null && { layer }) };
+/** Of the newest `n` generations that passed, or of all of the run. */
+export function vocabulary(
+  run: string,
+  layer: number | null,
+  n: number | null,
+  limit: number,
+  signal: AbortSignal,
+): Promise<Vocabulary> {
+  const query = { run, limit, ...(layer !== null && { layer }), ...(n !== null && { n }) };
   return read(api.GET("/api/p5/analytics/vocabulary", { params: { query }, signal }));
+}
+
+/** What `sonde runs changed` has found between two checkpoints: the longest way to the last one. */
+export function changed(run: string, signal: AbortSignal): Promise<ChangedAnswer> {
+  return read(api.GET("/api/p5/analytics/changed", { params: { query: { run } }, signal }));
 }
 
 export function generations(run: string, limit: number, signal: AbortSignal): Promise<GenerationPage> {

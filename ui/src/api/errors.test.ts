@@ -8,3 +8,10 @@ it.each([
   [null, "The server answered 418."],
   ["text", "The server answered 418."],
 ])("the sentence in %j is found", (body, message) => expect(messageOf(body, 418)).toBe(message));
+
+it("routes are for programs", () => {
+  const said = (error: string) => messageOf({ error }, 404);
+  expect(said("no sweep 'a' in the history; GET /v1/patch_sweep lists them")).toBe("no sweep 'a' in the history");
+  expect(said("there is no run 'x'; GET /api/runs lists those there are")).toBe("there is no run 'x'");
+  expect(said("layer 99 is out of range; choose from 0 to 29")).toBe("layer 99 is out of range; choose from 0 to 29");
+});

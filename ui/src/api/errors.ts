@@ -28,8 +28,12 @@ export class Disconnected extends Error {
 export function messageOf(body: unknown, status: number): string {
   const error = field(body, "error");
   const message = typeof error === "string" ? error : (field(error, "message") ?? field(body, "detail"));
-  return typeof message === "string" && message !== "" ? message : `The server answered ${status}.`;
+  if (typeof message !== "string" || message === "") return `The server answered ${status}.`;
+  return message.replace(ROUTES, "");
 }
+
+/** Where a program would look: the page shows the same in its own lists. */
+const ROUTES = /; GET \/\S+ (lists (them|those there are|the routes)|follows it)\.?$/;
 
 /** Whether a promise was given up on purpose. */
 export function wasAborted(error: unknown): boolean {

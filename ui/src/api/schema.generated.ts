@@ -1,6 +1,26 @@
 // Written by `make ui-types` from openapi.json: do not edit.
 
 export interface paths {
+    "/api/p5/analytics/changed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Changed
+         * @description What the policy does that it did not, where `sonde runs changed` has compared it.
+         */
+        get: operations["run_changed"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/p5/analytics/features": {
         parameters: {
             query?: never;
@@ -161,6 +181,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/p5/analytics/telemetry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Telemetry
+         * @description KL, policy loss, entropy, gradient norm, lengths, truncation and speed.
+         */
+        get: operations["telemetry_curves"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/p5/analytics/tokens": {
         parameters: {
             query?: never;
@@ -170,7 +210,7 @@ export interface paths {
         };
         /**
          * Tokens
-         * @description Recorded tokens of a step with their features, whoever's they are.
+         * @description Recorded tokens of a step with their features, of any run.
          */
         get: operations["token_stretch"];
         put?: never;
@@ -201,6 +241,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/p5/feature": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Feature In Run
+         * @description Where a feature was among the strongest, over all of a run.
+         */
+        get: operations["feature_in_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/p5/health": {
         parameters: {
             query?: never;
@@ -214,6 +274,50 @@ export interface paths {
          */
         get: operations["stream_health"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/moment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Moment
+         * @description A recorded token as a test: the checkpoint nearest to what said it, and the sweep.
+         */
+        get: operations["moment_to_test"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/p5/notes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Notes
+         * @description What was noted of features of a run.
+         */
+        get: operations["list_notes"];
+        /**
+         * Keep
+         * @description Keep a note of a feature with its run; an empty one takes the old one away.
+         */
+        put: operations["keep_note"];
         post?: never;
         delete?: never;
         options?: never;
@@ -412,7 +516,10 @@ export interface paths {
         };
         /**
          * Ready
-         * @description Whether the model answers: 503 while it does not, and while the server stops.
+         * @description Whether work that is sent now will be done: 503 when the model is lost or it stops.
+         *
+         *     A model that is busy, however long, is ready: what is sent waits for its turn, or is told by
+         *     429 that too much waits already. `/v1/capabilities` says how much that is.
          */
         get: operations["ready"];
         put?: never;
@@ -443,6 +550,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/attention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Attention
+         * @description What heads attend to in a prompt: patterns, or with `scores` three numbers a head.
+         */
+        post: operations["attention"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/capabilities": {
         parameters: {
             query?: never;
@@ -453,6 +580,8 @@ export interface paths {
         /**
          * Capabilities
          * @description The model, its hooks, the limits, what can be chosen, and how busy the server is.
+         *
+         *     One that is named is loaded for that, if it was not.
          */
         get: operations["capabilities"];
         put?: never;
@@ -516,7 +645,7 @@ export interface paths {
         };
         /**
          * Listing
-         * @description The model that is loaded.
+         * @description The models that are loaded, the default first, and the names of those that can be.
          */
         get: operations["list_models"];
         put?: never;
@@ -536,7 +665,7 @@ export interface paths {
         };
         /**
          * One
-         * @description The loaded model, by its name; names of models may hold slashes.
+         * @description One of them, by its name; names of models may hold slashes.
          */
         get: operations["get_model"];
         put?: never;
@@ -556,7 +685,7 @@ export interface paths {
         };
         /**
          * Listing
-         * @description The stored runs, next to be evicted first.
+         * @description The stored runs of the loaded models, of each the next to be evicted first.
          */
         get: operations["list_source_runs"];
         put?: never;
@@ -648,14 +777,14 @@ export interface paths {
         };
         /**
          * One
-         * @description One sweep with its provenance, and its summary when it has finished.
+         * @description One sweep with its provenance, and what it found when it has finished.
          */
         get: operations["get_sweep"];
         put?: never;
         post?: never;
         /**
          * Cancel
-         * @description Stop a sweep within one chunk. It stays in the history.
+         * @description Stop a sweep, between two layers if need be. It stays in the history.
          */
         delete: operations["cancel_sweep"];
         options?: never;
@@ -703,6 +832,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/steering/modules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Listing
+         * @description What has a name: where it can be written, its scale and its size.
+         */
+        get: operations["list_modules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/steering/modules/list": {
         parameters: {
             query?: never;
@@ -734,7 +883,7 @@ export interface paths {
         put?: never;
         /**
          * Register
-         * @description Give vectors a name. They are kept in memory until the server stops.
+         * @description Give vectors of a model a name. They are kept in memory until the model goes.
          */
         post: operations["register_vectors"];
         delete?: never;
@@ -757,6 +906,159 @@ export interface paths {
          * @description Forget a name. Work that has begun with its vectors ends with them.
          */
         post: operations["unregister_vectors"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sweeps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * History
+         * @description Sweeps of the past and under way, newest first.
+         */
+        get: operations["table_history"];
+        put?: never;
+        /**
+         * Run Sweep
+         * @description Run every row of a table of writes: over sites, or over the features of a dictionary.
+         *
+         *     With `reward` completions of a run are sampled instead, and graded.
+         *
+         *     Answered as `/v1/patch_sweep` is: one JSON body, events with `stream`, or with the header
+         *     `Prefer: respond-async` the sweep's entry, at once.
+         */
+        post: operations["run_sweep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sweeps/estimate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Estimate Table
+         * @description What a sweep would cost. For features the prompt is run once: it says which there are.
+         */
+        post: operations["estimate_table"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sweeps/{sweep_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One
+         * @description One sweep with its provenance, and what it found when it has finished.
+         */
+        get: operations["get_table"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel
+         * @description Stop a sweep of either kind, between two layers if need be. It stays in the history.
+         */
+        delete: operations["cancel_table"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sweeps/{sweep_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Events
+         * @description A sweep's events, numbered, from the first or from the one after `Last-Event-ID`.
+         */
+        get: operations["table_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sweeps/{sweep_id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export
+         * @description A finished sweep as a file.
+         */
+        get: operations["export_table"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tasks
+         * @description The tasks that come with Sonde.
+         */
+        get: operations["tasks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Task Pairs
+         * @description So many pairs of a task, for `pairs` in a sweep.
+         */
+        get: operations["task_pairs"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -826,6 +1128,83 @@ export interface components {
              * @constant
              */
             role?: "assistant";
+        };
+        /**
+         * AtK
+         * @description What is known of the k strongest cells.
+         */
+        AtK: {
+            /** K */
+            k: number;
+            /** Missed At Most */
+            missed_at_most: number | null;
+            /** Precision */
+            precision: number;
+            /** Stronger In Sample */
+            stronger_in_sample: number;
+            /** Threshold */
+            threshold: number;
+        };
+        /**
+         * AttentionRequest
+         * @description Run one prompt, and tell what its heads attend to.
+         */
+        AttentionRequest: {
+            /** Heads */
+            heads?: number[] | null;
+            /** Layers */
+            layers?: number[] | components["schemas"]["LayerRange"] | null;
+            /** Model */
+            model?: string | null;
+            /** Prompt */
+            prompt?: string | number[] | null;
+            /** Repeated */
+            repeated?: number | null;
+            /**
+             * Scores
+             * @default false
+             */
+            scores?: boolean;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed?: number;
+        };
+        /**
+         * AttentionTable
+         * @description Patterns or scores of some heads, layer by layer, head by head.
+         */
+        AttentionTable: {
+            /** Heads */
+            heads: number[];
+            /** Layers */
+            layers: number[];
+            /** Patterns */
+            patterns?: number[] | null;
+            /** Scores */
+            scores?: {
+                [key: string]: (number | null)[];
+            } | null;
+            /** Token Ids */
+            token_ids: number[];
+            /** Tokens */
+            tokens: string[];
+        };
+        /**
+         * Axis
+         * @description What varies along one side of a table.
+         */
+        Axis: {
+            /** Labels */
+            labels: string[];
+            /**
+             * Name
+             * @enum {string}
+             */
+            name: "checkpoint" | "prompt" | "pair" | "direction" | "hook" | "layer" | "head" | "position" | "role" | "feature" | "draw" | "sender" | "receiver";
+            /** Values */
+            values: (number | string)[];
         };
         /**
          * BadLineReport
@@ -919,7 +1298,7 @@ export interface components {
              * Hook
              * @enum {string}
              */
-            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out" | "attn_out" | "z" | "q" | "k" | "v" | "pattern";
             /** Layer */
             layer: number;
             /** Position */
@@ -941,6 +1320,57 @@ export interface components {
             } | null;
         };
         /**
+         * Changed
+         * @description What became of a policy between two checkpoints. Step 0 is the model it began as.
+         */
+        Changed: {
+            /** By Place */
+            by_place: number[];
+            /** Features */
+            features: components["schemas"]["FeatureMove"][];
+            /** First */
+            first: number;
+            /**
+             * Format
+             * @default sonde.changed.1
+             * @constant
+             */
+            format?: "sonde.changed.1";
+            /** Gain */
+            gain: number;
+            /** Gained */
+            gained: components["schemas"]["TokenGain"][];
+            /** Last */
+            last: number;
+            /** Left Out */
+            left_out: number;
+            /** Lost */
+            lost: components["schemas"]["TokenGain"][];
+            /** Made */
+            made: number;
+            /** Places */
+            places: components["schemas"]["PlaceGain"][];
+            /** Probes */
+            probes: number;
+            /** Reasons */
+            reasons: string[];
+            /** Tokens */
+            tokens: number;
+            /** Weights */
+            weights: string[];
+        };
+        /**
+         * ChangedAnswer
+         * @description What is known of a run's changes: the pairs of steps, and one of them.
+         */
+        ChangedAnswer: {
+            changed: components["schemas"]["Changed"] | null;
+            /** Known */
+            known: number[][];
+            /** Reason */
+            reason: string | null;
+        };
+        /**
          * ChatChoice
          * @description One answer.
          */
@@ -954,6 +1384,8 @@ export interface components {
             index: number;
             logprobs: components["schemas"]["ChatLogprobs"] | null;
             message: components["schemas"]["Answer"];
+            /** Stop Reason */
+            stop_reason?: string | number | null;
         };
         /**
          * ChatCompletion
@@ -978,6 +1410,10 @@ export interface components {
              * @constant
              */
             object?: "chat.completion";
+            /** Prompt Logprobs */
+            prompt_logprobs?: ({
+                [key: string]: components["schemas"]["PromptLogprob"];
+            } | null)[] | null;
             /** System Fingerprint */
             system_fingerprint: string;
             usage: components["schemas"]["Usage"];
@@ -997,6 +1433,8 @@ export interface components {
          * @description Answer a conversation.
          */
         ChatRequest: {
+            /** Add Generation Prompt */
+            add_generation_prompt?: boolean | null;
             /** Audio */
             audio?: {
                 [key: string]: unknown;
@@ -1004,6 +1442,8 @@ export interface components {
             capture?: components["schemas"]["Capture"] | null;
             /** Capture Wait */
             capture_wait?: boolean | null;
+            /** Continue Final Message */
+            continue_final_message?: boolean | null;
             /** Frequency Penalty */
             frequency_penalty?: number | null;
             /** Function Call */
@@ -1014,6 +1454,10 @@ export interface components {
             functions?: {
                 [key: string]: unknown;
             }[] | null;
+            /** Ignore Eos */
+            ignore_eos?: boolean | null;
+            /** Include Stop Str In Output */
+            include_stop_str_in_output?: boolean | null;
             /** Logit Bias */
             logit_bias?: {
                 [key: string]: number;
@@ -1032,6 +1476,10 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
+            /** Min P */
+            min_p?: number | null;
+            /** Min Tokens */
+            min_tokens?: number | null;
             /** Modalities */
             modalities?: string[] | null;
             /** Model */
@@ -1061,8 +1509,12 @@ export interface components {
             } | null;
             /** Prompt Cache Retention */
             prompt_cache_retention?: string | null;
+            /** Prompt Logprobs */
+            prompt_logprobs?: number | null;
             /** Reasoning Effort */
             reasoning_effort?: string | null;
+            /** Repetition Penalty */
+            repetition_penalty?: number | null;
             /** Response Format */
             response_format?: {
                 [key: string]: unknown;
@@ -1075,6 +1527,8 @@ export interface components {
             service_tier?: string | null;
             /** Stop */
             stop?: string | string[] | null;
+            /** Stop Token Ids */
+            stop_token_ids?: number[] | null;
             /** Store */
             store?: boolean | null;
             /** Stream */
@@ -1090,6 +1544,8 @@ export interface components {
             tools?: {
                 [key: string]: unknown;
             }[] | null;
+            /** Top K */
+            top_k?: number | null;
             /** Top Logprobs */
             top_logprobs?: number | null;
             /** Top P */
@@ -1118,6 +1574,21 @@ export interface components {
             top_logprobs: components["schemas"]["TokenLogprob"][];
         };
         /**
+         * CheckpointAxis
+         * @description Checkpoints of one run: the same sweep on the weights of each.
+         */
+        CheckpointAxis: {
+            /** Run */
+            run: string;
+            /** Sources From */
+            sources_from?: number | null;
+            /**
+             * Steps
+             * @default all
+             */
+            steps?: "all" | number[];
+        };
+        /**
          * CheckpointList
          * @description The checkpoints of a run, in numeric order.
          */
@@ -1130,6 +1601,35 @@ export interface components {
             p5_dir_exists: boolean;
             /** Rows */
             rows: components["schemas"]["CheckpointRow"][];
+        };
+        /**
+         * CheckpointRecord
+         * @description One checkpoint of a table of many: what its cells are read against.
+         */
+        CheckpointRecord: {
+            /** Clean */
+            clean: {
+                [key: string]: number | null;
+            } | null;
+            /** Controls */
+            controls: components["schemas"]["Control"][];
+            /** Corrupt */
+            corrupt: {
+                [key: string]: number | null;
+            };
+            /** Model */
+            model: string;
+            /** Noise Floor */
+            noise_floor: {
+                [key: string]: number | null;
+            };
+            /** Skipped */
+            skipped: components["schemas"]["Skipped"][];
+            /** Step */
+            step: number;
+            timing: components["schemas"]["Timing"];
+            /** Weights */
+            weights: string;
         };
         /**
          * CheckpointRow
@@ -1198,6 +1698,12 @@ export interface components {
             /** Index */
             index: number;
             logprobs: components["schemas"]["Logprobs"] | null;
+            /** Prompt Logprobs */
+            prompt_logprobs?: ({
+                [key: string]: components["schemas"]["PromptLogprob"];
+            } | null)[] | null;
+            /** Stop Reason */
+            stop_reason?: string | number | null;
             /** Text */
             text: string;
         };
@@ -1244,6 +1750,10 @@ export interface components {
             echo?: boolean | null;
             /** Frequency Penalty */
             frequency_penalty?: number | null;
+            /** Ignore Eos */
+            ignore_eos?: boolean | null;
+            /** Include Stop Str In Output */
+            include_stop_str_in_output?: boolean | null;
             /** Logit Bias */
             logit_bias?: {
                 [key: string]: number;
@@ -1254,6 +1764,10 @@ export interface components {
             logprobs?: number | null;
             /** Max Tokens */
             max_tokens?: number | null;
+            /** Min P */
+            min_p?: number | null;
+            /** Min Tokens */
+            min_tokens?: number | null;
             /** Model */
             model?: string | null;
             /** N */
@@ -1265,10 +1779,16 @@ export interface components {
             presence_penalty?: number | null;
             /** Prompt */
             prompt: string | string[] | number[] | number[][];
+            /** Prompt Logprobs */
+            prompt_logprobs?: number | null;
+            /** Repetition Penalty */
+            repetition_penalty?: number | null;
             /** Seed */
             seed?: number | null;
             /** Stop */
             stop?: string | string[] | null;
+            /** Stop Token Ids */
+            stop_token_ids?: number[] | null;
             /** Stream */
             stream?: boolean | null;
             stream_options?: components["schemas"]["StreamOptions"] | null;
@@ -1276,6 +1796,8 @@ export interface components {
             suffix?: string | null;
             /** Temperature */
             temperature?: number | null;
+            /** Top K */
+            top_k?: number | null;
             /** Top P */
             top_p?: number | null;
             /** User */
@@ -1288,11 +1810,13 @@ export interface components {
         Control: {
             /** Difference */
             difference: number;
+            /** Head */
+            head?: number | null;
             /**
              * Hook
              * @enum {string}
              */
-            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out" | "attn_out" | "z" | "q" | "k" | "v" | "pattern";
             /**
              * Kind
              * @enum {string}
@@ -1379,6 +1903,16 @@ export interface components {
             tokens: number[];
         };
         /**
+         * DroppedPair
+         * @description A pair that is in no table, and why.
+         */
+        DroppedPair: {
+            /** Pair */
+            pair: number;
+            /** Reason */
+            reason: string;
+        };
+        /**
          * Estimate
          * @description What a sweep will cost, before it starts.
          */
@@ -1418,6 +1952,12 @@ export interface components {
             /** Error */
             error: string;
             /**
+             * State
+             * @default failed
+             * @enum {string}
+             */
+            state?: "failed" | "cancelled" | "interrupted";
+            /**
              * Type
              * @default error
              * @constant
@@ -1429,16 +1969,100 @@ export interface components {
          * @description One feature: where it is active, and what it says to the output.
          */
         Feature: {
+            /**
+             * After
+             * @default []
+             */
+            after?: components["schemas"]["TokenShare"][];
+            /**
+             * Before
+             * @default []
+             */
+            before?: components["schemas"]["TokenShare"][];
             /** Feature */
             feature: number;
+            /**
+             * Kinds
+             * @default {}
+             */
+            kinds?: {
+                [key: string]: number;
+            };
+            label?: components["schemas"]["Label"] | null;
+            /**
+             * Neighbours
+             * @default []
+             */
+            neighbours?: components["schemas"]["Neighbour"][];
+            /**
+             * On
+             * @default []
+             */
+            on?: components["schemas"]["TokenShare"][];
             /** Promoted */
             promoted: string[];
+            /**
+             * Promoted By
+             * @default []
+             */
+            promoted_by?: number[];
             /** Rate */
             rate: number;
             /** Snippets */
             snippets: components["schemas"]["Snippet"][];
             /** Suppressed */
             suppressed: string[];
+            /**
+             * Suppressed By
+             * @default []
+             */
+            suppressed_by?: number[];
+        };
+        /**
+         * FeatureAxis
+         * @description Features of one dictionary, each of them changed in the corrupt prompt's activations.
+         *
+         *     What a feature adds there is its activation times its decoder row. `patch` makes that what it
+         *     adds in the clean prompt, `remove` nothing, and `clamp` what an activation of `value` adds.
+         *     `alpha` times the difference is written, and nothing else is touched: what the dictionary does
+         *     not explain stays, and no feature is computed anew.
+         */
+        FeatureAxis: {
+            /**
+             * Alike
+             * @default 0
+             */
+            alike?: number;
+            /** Also */
+            also?: number[] | null;
+            /**
+             * Bright
+             * @default 0
+             */
+            bright?: number;
+            /** By */
+            by?: ("attribution" | "activation") | null;
+            /** Dictionary */
+            dictionary?: string | null;
+            /** Draws */
+            draws?: number | null;
+            /** Error */
+            error?: boolean | null;
+            /** How */
+            how?: ("patch" | "remove" | "clamp") | null;
+            /** Layer */
+            layer: number;
+            /** Numbers */
+            numbers?: number[] | null;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed?: number;
+            /** Top */
+            top?: number | null;
+            /** Value */
+            value?: number | null;
         };
         /**
          * FeatureCards
@@ -1453,6 +2077,66 @@ export interface components {
             layer: number;
             /** Reason */
             reason: string | null;
+        };
+        /**
+         * FeatureInRun
+         * @description Where a feature was among the strongest of a token, over all of a run.
+         */
+        FeatureInRun: {
+            /** Counts */
+            counts: number[];
+            coverage: components["schemas"]["Coverage"];
+            /** Edges */
+            edges: number[];
+            /** Feature */
+            feature: number;
+            /** Layer */
+            layer: number;
+            /** Reason */
+            reason: string | null;
+            /** Recorded */
+            recorded: number;
+            /** Snippets */
+            snippets: components["schemas"]["RunSnippet"][];
+            /** Tokens */
+            tokens: number;
+        };
+        /**
+         * FeatureMove
+         * @description A feature whose activation changed where completions are decided.
+         */
+        FeatureMove: {
+            /** Feature */
+            feature: number;
+            /** Layer */
+            layer: number;
+            /** Moved */
+            moved: number;
+            /** P */
+            p: number | null;
+            /** P Family */
+            p_family: number | null;
+            /** Places */
+            places: number;
+            /** Random */
+            random: number[];
+            /** Reward */
+            reward: number | null;
+            /** Undone */
+            undone: number | null;
+            /** With Gain */
+            with_gain: number | null;
+            with_reward: components["schemas"]["Coefficient"] | null;
+        };
+        /**
+         * FeatureName
+         * @description A feature by its layer and number.
+         */
+        FeatureName: {
+            /** Feature */
+            feature: number;
+            /** Layer */
+            layer: number;
         };
         /**
          * GRPOMetrics
@@ -1506,10 +2190,11 @@ export interface components {
         };
         /**
          * Generation
-         * @description One completion and its reward. It joins records to rewards.
+         * @description One completion and its reward, as one step learns from it. It joins records to rewards.
          *
          *     A record belongs to the generation with the same `step` whose `[token_start, token_end)` holds
-         *     its `token_index`.
+         *     its `token_index`. Where steps learn from one completion several times, it has a line for each,
+         *     under one `generation_id`; to count completions, take those with `pass` 1.
          */
         Generation: {
             /** R */
@@ -1534,8 +2219,19 @@ export interface components {
             generation_id: string;
             /** Group Id */
             group_id: string;
+            /**
+             * Pass
+             * @description Which time a step learns from it: 2 and more where a trainer uses completions again. Such a line has the id, the reward and the text of the first one, and a step and tokens of its own.
+             * @default 1
+             */
+            pass?: number;
             /** Prompt */
             prompt: string;
+            /**
+             * Prompt Token
+             * @default null
+             */
+            prompt_token?: number | null;
             /** Prompt Tokens */
             prompt_tokens: number;
             /** Run Id */
@@ -1643,6 +2339,20 @@ export interface components {
             reason: string | null;
         };
         /**
+         * HeadShape
+         * @description How many heads a model's attention has, and how wide they are.
+         */
+        HeadShape: {
+            /** Heads */
+            heads: number;
+            /** Key Width */
+            key_width: number;
+            /** Kv Heads */
+            kv_heads: number;
+            /** Value Width */
+            value_width: number;
+        };
+        /**
          * Health
          * @description The process is alive. It says nothing about the model.
          */
@@ -1667,9 +2377,29 @@ export interface components {
              * Hook
              * @enum {string}
              */
-            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out" | "attn_out" | "z" | "q" | "k" | "v" | "pattern";
         };
         JsonValue: unknown;
+        /**
+         * Label
+         * @description What somebody said a feature means, who said it, and how far that was found to be so.
+         */
+        Label: {
+            /** Examples */
+            examples?: number | null;
+            /** Measure */
+            measure?: string | null;
+            /** Reason */
+            reason?: string | null;
+            /** Score */
+            score: number | null;
+            /** Scorer */
+            scorer?: string | null;
+            /** Source */
+            source: string;
+            /** Text */
+            text: string;
+        };
         /**
          * LayerCount
          * @description What was recorded of one layer.
@@ -1743,8 +2473,24 @@ export interface components {
             stop: number;
         };
         /**
+         * Loading
+         * @description The model that was asked for is being loaded: in the stream of a server, before `start`.
+         */
+        Loading: {
+            /** Message */
+            message: string;
+            /** Model */
+            model: string;
+            /**
+             * Type
+             * @default loading
+             * @constant
+             */
+            type?: "loading";
+        };
+        /**
          * Logprobs
-         * @description Log-probabilities of the generated tokens; all lists have one entry a token.
+         * @description Log-probabilities of the generated tokens, with `echo` after the prompt's; one entry a token.
          *
          *     A token is written as its text, leading space included. One that has no text of its own (an end
          *     token, a part of a character), or the same text as a likelier one, is `token_id:<id>`.
@@ -1753,13 +2499,13 @@ export interface components {
             /** Text Offset */
             text_offset: number[];
             /** Token Logprobs */
-            token_logprobs: number[];
+            token_logprobs: (number | null)[];
             /** Tokens */
             tokens: string[];
             /** Top Logprobs */
-            top_logprobs: {
+            top_logprobs: ({
                 [key: string]: number;
-            }[];
+            } | null)[];
         };
         /**
          * Mask
@@ -1816,7 +2562,7 @@ export interface components {
              * Hook
              * @enum {string}
              */
-            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out" | "attn_out" | "z" | "q" | "k" | "v" | "pattern";
             /**
              * Metric
              * @enum {string}
@@ -1853,8 +2599,11 @@ export interface components {
             end_ids: number[];
             /** Exact */
             exact: boolean;
+            /** Exact Reason */
+            exact_reason?: string | null;
+            heads?: components["schemas"]["HeadShape"] | null;
             /** Hooks */
-            hooks: ("pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out")[];
+            hooks: ("pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out" | "attn_out" | "z" | "q" | "k" | "v" | "pattern")[];
             /** Max Tokens */
             max_tokens: number;
             /** N Layers */
@@ -1868,6 +2617,7 @@ export interface components {
             path: "packed" | "whole_sequence";
             /** Path Reason */
             path_reason: string | null;
+            special_tokens: components["schemas"]["SpecialTokens"];
             /** Vocabulary */
             vocabulary: number;
             /** Weights */
@@ -1884,8 +2634,13 @@ export interface components {
             created: number;
             /** Id */
             id: string;
+            /**
+             * Loaded
+             * @default true
+             */
+            loaded?: boolean;
             /** Max Model Len */
-            max_model_len: number;
+            max_model_len?: number | null;
             /**
              * Object
              * @default model
@@ -1914,6 +2669,33 @@ export interface components {
             object?: "list";
         };
         /**
+         * MomentToTest
+         * @description One moment: the token of a completion, what was said next, and the test of the features.
+         */
+        MomentToTest: {
+            /** After */
+            after: string;
+            /** Asked */
+            asked: number | null;
+            /** Checkpoint */
+            checkpoint: number;
+            /** Generation Id */
+            generation_id: string;
+            /** Layer */
+            layer: number;
+            request: components["schemas"]["SweepRequest"];
+            /** Run */
+            run: string;
+            /** Said */
+            said: string;
+            /** Step */
+            step: number;
+            /** Token */
+            token: number;
+            /** Why */
+            why: string;
+        };
+        /**
          * NamedVector
          * @description The vector of one hook and layer: written out, or a row of `patch_vectors`.
          */
@@ -1926,6 +2708,47 @@ export interface components {
             layer: number;
             /** Values */
             values?: number[] | null;
+        };
+        /**
+         * Neighbour
+         * @description A feature whose direction is near.
+         */
+        Neighbour: {
+            /** Cosine */
+            cosine: number;
+            /** Feature */
+            feature: number;
+        };
+        /**
+         * Note
+         * @description What somebody wrote about a feature of a run.
+         */
+        Note: {
+            /** Text */
+            text: string;
+            /** Written */
+            written: number;
+        };
+        /**
+         * NoteList
+         * @description `notes.json` of a run: notes by `layer.feature`.
+         */
+        NoteList: {
+            /**
+             * Notes
+             * @default {}
+             */
+            notes?: {
+                [key: string]: components["schemas"]["Note"];
+            };
+        };
+        /**
+         * NoteToKeep
+         * @description A note as it is sent; an empty one takes the old one away.
+         */
+        NoteToKeep: {
+            /** Text */
+            text: string;
         };
         /** OpenAIError */
         OpenAIError: {
@@ -1969,6 +2792,55 @@ export interface components {
             unit: "step" | "token";
             /** Unjoined */
             unjoined: number;
+        };
+        /**
+         * PackedLayers
+         * @description The vectors of one hook, packed: row `i` belongs to layer `layer_indices[i]`.
+         */
+        PackedLayers: {
+            /** Data */
+            data: string;
+            /**
+             * Dtype
+             * @enum {string}
+             */
+            dtype: "float32" | "float16" | "bfloat16";
+            /** Layer Indices */
+            layer_indices: number[];
+            /** Scales */
+            scales?: number[] | null;
+            /** Shape */
+            shape: number[];
+        };
+        /**
+         * PairRecord
+         * @description One pair of a table of many: what its cells are read against.
+         */
+        PairRecord: {
+            /** Clean */
+            clean: {
+                [key: string]: number | null;
+            };
+            /** Controls */
+            controls: components["schemas"]["Control"][];
+            /** Corrupt */
+            corrupt: {
+                [key: string]: number | null;
+            };
+            /** Noise Floor */
+            noise_floor: {
+                [key: string]: number | null;
+            };
+            /** Pair */
+            pair: number;
+            prompts: components["schemas"]["PromptPair"];
+            /** Roles */
+            roles: {
+                [key: string]: number[];
+            };
+            /** Skipped */
+            skipped: components["schemas"]["Skipped"][];
+            tokens: components["schemas"]["PromptTokens"];
         };
         /**
          * PatchSweepRequest
@@ -2065,9 +2937,62 @@ export interface components {
             /** Shape */
             shape: number[];
         };
+        /**
+         * PlaceGain
+         * @description One token of one completion.
+         */
+        PlaceGain: {
+            /** After */
+            after: number;
+            /** Before */
+            before: number;
+            /** Context */
+            context: string;
+            /** Generation Id */
+            generation_id: string;
+            /** Index */
+            index: number;
+            /** Token */
+            token: string;
+        };
         /** PlainError */
         PlainError: {
             error: string;
+        };
+        /**
+         * PromptLogprob
+         * @description A token at a position of the prompt.
+         */
+        PromptLogprob: {
+            /** Decoded Token */
+            decoded_token: string | null;
+            /** Logprob */
+            logprob: number;
+            /** Rank */
+            rank: number;
+        };
+        /**
+         * PromptPair
+         * @description A clean prompt, a corrupt one, and the answers that tell them apart.
+         */
+        PromptPair: {
+            /** Answer */
+            answer: string | number | (string | number)[];
+            /** Clean */
+            clean: string | number[];
+            /** Cluster */
+            cluster?: string | null;
+            /** Corrupt */
+            corrupt: string | number[];
+            /** Foil */
+            foil?: string | number | (string | number)[] | null;
+            /**
+             * Roles
+             * @default {}
+             */
+            roles?: {
+                [key: string]: string | components["schemas"]["RoleSpans"];
+            };
         };
         /**
          * PromptTokens
@@ -2095,6 +3020,8 @@ export interface components {
             device: string;
             /** Dtype */
             dtype: string;
+            /** Exact */
+            exact?: boolean | null;
             /** Model */
             model: string;
             /** N Layers */
@@ -2103,6 +3030,7 @@ export interface components {
             request: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+            special_tokens?: components["schemas"]["SpecialTokens"] | null;
             /** Versions */
             versions: {
                 [key: string]: string;
@@ -2143,9 +3071,31 @@ export interface components {
          * @description Give vectors a name. All of them are taken, or none.
          */
         RegisterVectors: {
+            /** Clamps */
+            clamps?: {
+                [key: string]: unknown;
+            } | null;
+            /** Decode Clamps */
+            decode_clamps?: {
+                [key: string]: unknown;
+            } | null;
+            /** Decode Vectors */
+            decode_vectors?: {
+                [key: string]: unknown;
+            } | null;
+            /** Model */
+            model?: string | null;
             /** Name */
             name: string;
             patch_vectors?: components["schemas"]["PatchVectors"] | null;
+            /** Prefill Clamps */
+            prefill_clamps?: {
+                [key: string]: unknown;
+            } | null;
+            /** Prefill Vectors */
+            prefill_vectors?: {
+                [key: string]: unknown;
+            } | null;
             /**
              * Replace
              * @default false
@@ -2157,7 +3107,11 @@ export interface components {
              */
             scale?: number;
             /** Vectors */
-            vectors: components["schemas"]["NamedVector"][];
+            vectors: components["schemas"]["NamedVector"][] | {
+                [key: string]: components["schemas"]["PackedLayers"] | {
+                    [key: string]: number[] | components["schemas"]["ScaledVector"];
+                };
+            };
         };
         /**
          * RegisteredVectors
@@ -2172,6 +3126,86 @@ export interface components {
             scale: number;
             /** Sites */
             sites: components["schemas"]["VectorSite"][];
+        };
+        /**
+         * RewardEffect
+         * @description What the reward owes to one feature.
+         */
+        RewardEffect: {
+            /** Beyond */
+            beyond: number | null;
+            /** Beyond High */
+            beyond_high: number | null;
+            /** Beyond Low */
+            beyond_low: number | null;
+            /** Changed */
+            changed: number;
+            /** Effect */
+            effect: number;
+            /** Feature */
+            feature: number;
+            /** High */
+            high: number | null;
+            /** Label */
+            label: string;
+            /** Low */
+            low: number | null;
+            /** P */
+            p: number | null;
+            /** P Alone */
+            p_alone: number | null;
+            /** P Random */
+            p_random: number | null;
+            /** Random */
+            random: number[];
+        };
+        /**
+         * RewardFound
+         * @description What has come of a test so far, and in the end.
+         */
+        RewardFound: {
+            /** Effects */
+            effects: components["schemas"]["RewardEffect"][];
+            /** Gate */
+            gate: number | null;
+            /** Prompts */
+            prompts: number;
+            /** Reward */
+            reward: number;
+            /** Verdict */
+            verdict: string;
+        };
+        /**
+         * RewardTest
+         * @description Which run, and how much is sampled.
+         */
+        RewardTest: {
+            /** Max Tokens */
+            max_tokens?: number | null;
+            /**
+             * Prompts
+             * @default 64
+             */
+            prompts?: number;
+            /** Run */
+            run: string;
+            /** Step */
+            step?: number | null;
+            /**
+             * Temperature
+             * @default 1
+             */
+            temperature?: number;
+        };
+        /**
+         * RoleSpans
+         * @description A role whose words differ between the prompts.
+         */
+        RoleSpans: {
+            /** Clean */
+            clean: string;
+            /** Corrupt */
+            corrupt: string;
         };
         /**
          * RunList
@@ -2196,24 +3230,62 @@ export interface components {
             directory: string;
             /** Last Checkpoint */
             last_checkpoint: number | null;
+            /** Last Step */
+            last_step?: number | null;
             /** Layers */
             layers: number[] | null;
             /** Live */
             live: boolean;
+            /** Max Steps */
+            max_steps?: number | null;
             /** Missing */
             missing: string[];
             /** Model */
             model: string | null;
+            /** Preset */
+            preset?: string | null;
+            /**
+             * Rewards
+             * @default []
+             */
+            rewards?: (number | null)[];
             /** Run */
             run: string;
             /** Run Id */
             run_id: string | null;
+            /** Seconds */
+            seconds?: number | null;
+            /** Seed */
+            seed?: number | null;
             /** Started */
             started: number | null;
             /** Status */
             status: string | null;
+            /** Step Seconds */
+            step_seconds?: number | null;
+            unended?: components["schemas"]["Unended"] | null;
             /** Written */
             written: number | null;
+        };
+        /**
+         * RunSnippet
+         * @description A few tokens of a completion around one where the feature was strong.
+         */
+        RunSnippet: {
+            /** Gate */
+            gate: boolean | null;
+            /** Generation Id */
+            generation_id: string;
+            /** Position */
+            position: number;
+            /** Step */
+            step: number;
+            /** Tokens */
+            tokens: string[];
+            /** Value */
+            value: number;
+            /** Values */
+            values: (number | null)[];
         };
         /**
          * SAELogRecord
@@ -2232,6 +3304,19 @@ export interface components {
             top_feature_activations: (number | null)[];
             /** Top Feature Indices */
             top_feature_indices: number[];
+        };
+        /**
+         * ScaledVector
+         * @description The vector of one layer, and what it is multiplied with.
+         */
+        ScaledVector: {
+            /**
+             * Scale
+             * @default 1
+             */
+            scale?: number;
+            /** Vector */
+            vector: number[];
         };
         /**
          * Scatter
@@ -2328,7 +3413,7 @@ export interface components {
         };
         /**
          * SidecarHealth
-         * @description `sae_health.jsonl`: one line a spill. Counts are since this trainer began.
+         * @description `sae_health.jsonl`: one line a spill. Counts are of the run so far, resumed or not.
          */
         SidecarHealth: {
             /**
@@ -2348,8 +3433,18 @@ export interface components {
             generations_dropped?: number;
             /** Layers */
             layers: components["schemas"]["LayerHealth"][];
+            /**
+             * Lines Lost
+             * @default 0
+             */
+            lines_lost?: number;
             /** Records Dropped */
             records_dropped: number;
+            /**
+             * Records Lost
+             * @default 0
+             */
+            records_lost?: number;
             /** Records Written */
             records_written: number;
             /** Run Id */
@@ -2373,7 +3468,7 @@ export interface components {
          */
         Skipped: {
             /** Hook */
-            hook?: ("pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out") | null;
+            hook?: ("pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out" | "attn_out" | "z" | "q" | "k" | "v" | "pattern") | null;
             /** Layer */
             layer?: number | null;
             /** Position */
@@ -2388,6 +3483,12 @@ export interface components {
         Snippet: {
             /** Heat */
             heat: string;
+            /**
+             * Part
+             * @default top
+             * @enum {string}
+             */
+            part?: "top" | "middle" | "low";
             /** Tokens */
             tokens: string[];
             /** Value */
@@ -2405,7 +3506,7 @@ export interface components {
             /** Generation */
             generation: number;
             /** Hooks */
-            hooks: ("pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out")[];
+            hooks: ("pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out" | "attn_out" | "z" | "q" | "k" | "v" | "pattern")[];
             /** Layers */
             layers: number[];
             /** Lease Seconds */
@@ -2467,6 +3568,26 @@ export interface components {
             span: string;
         };
         /**
+         * SpecialToken
+         * @description A token that stands for no text.
+         */
+        SpecialToken: {
+            /** Id */
+            id: number;
+            /** Text */
+            text: string;
+        };
+        /**
+         * SpecialTokens
+         * @description What every prompt gets besides its text; a conversation gets what its template says.
+         */
+        SpecialTokens: {
+            /** After */
+            after: components["schemas"]["SpecialToken"][];
+            /** Before */
+            before: components["schemas"]["SpecialToken"][];
+        };
+        /**
          * Start
          * @description The axes are final: spans resolved, unaligned positions removed.
          */
@@ -2486,12 +3607,12 @@ export interface components {
              * Hook
              * @enum {string}
              */
-            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out" | "attn_out" | "z" | "q" | "k" | "v" | "pattern";
             /**
              * Hooks
              * @default null
              */
-            hooks?: ("pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out")[] | null;
+            hooks?: ("pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out" | "attn_out" | "z" | "q" | "k" | "v" | "pattern")[] | null;
             /**
              * Id
              * @default null
@@ -2584,7 +3705,7 @@ export interface components {
              * Hook
              * @enum {string}
              */
-            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out" | "attn_out" | "z" | "q" | "k" | "v" | "pattern";
             /** Hook Grids */
             hook_grids: components["schemas"]["HookGrid"][] | null;
             /** Layers */
@@ -2646,6 +3767,12 @@ export interface components {
             error: string | null;
             /** Id */
             id: string;
+            /**
+             * Kind
+             * @default classic
+             * @enum {string}
+             */
+            kind?: "classic" | "table";
             provenance: components["schemas"]["Provenance"];
             /**
              * State
@@ -2683,6 +3810,12 @@ export interface components {
             error: string | null;
             /** Id */
             id: string;
+            /**
+             * Kind
+             * @default classic
+             * @enum {string}
+             */
+            kind?: "classic" | "table";
             provenance: components["schemas"]["Provenance"];
             /**
              * State
@@ -2690,6 +3823,130 @@ export interface components {
              */
             state: "waiting" | "running" | "finished" | "failed" | "cancelled" | "interrupted";
             summary: components["schemas"]["SweepSummary"] | null;
+            table?: components["schemas"]["SweepTable"] | null;
+        };
+        /**
+         * SweepRequest
+         * @description Run every row of a table of writes, and tell what came of each.
+         */
+        SweepRequest: {
+            /**
+             * Alpha
+             * @default 1
+             */
+            alpha?: number;
+            /** Answer */
+            answer?: string | number | (string | number)[] | null;
+            checkpoints?: components["schemas"]["CheckpointAxis"] | null;
+            /** Clean */
+            clean?: string | number[] | null;
+            /** Corrupt */
+            corrupt?: string | number[] | null;
+            /**
+             * Direction
+             * @default denoise
+             */
+            direction?: ("denoise" | "noise") | "both";
+            /**
+             * Drop Wrong
+             * @default true
+             */
+            drop_wrong?: boolean;
+            features?: components["schemas"]["FeatureAxis"] | null;
+            /** Foil */
+            foil?: string | number | (string | number)[] | null;
+            /** Frozen */
+            frozen?: ("edge" | "path" | "path+mlps") | null;
+            /**
+             * Gradient
+             * @default atp
+             * @enum {string}
+             */
+            gradient?: "atp" | "eap-ig";
+            /** Heads */
+            heads?: (number | number[])[] | ("all" | "together") | null;
+            /** Hooks */
+            hooks?: string[] | null;
+            /**
+             * Kv
+             * @default group
+             * @enum {string}
+             */
+            kv?: "group" | "reader";
+            /** Layers */
+            layers?: number[] | components["schemas"]["LayerRange"] | string | null;
+            /**
+             * Mean Over
+             * @default position
+             * @enum {string}
+             */
+            mean_over?: "position" | "tokens";
+            /**
+             * Method
+             * @default exact
+             * @enum {string}
+             */
+            method?: "exact" | "attribution" | "adaptive";
+            /** Metric */
+            metric?: ("logprob" | "logit_diff" | "recovered" | "prob" | "kl_clean" | "kl_corrupt" | "rank" | "top1" | "reward") | null;
+            /** Metrics */
+            metrics?: ("logprob" | "logit_diff" | "recovered" | "prob" | "kl_clean" | "kl_corrupt" | "rank" | "top1" | "reward")[] | null;
+            /** Model */
+            model?: string | null;
+            /**
+             * One Token
+             * @default false
+             */
+            one_token?: boolean;
+            /**
+             * Pairing
+             * @default strict
+             * @enum {string}
+             */
+            pairing?: "strict" | "first" | "last" | "proportional" | "mean";
+            /** Pairs */
+            pairs?: components["schemas"]["PromptPair"][] | null;
+            /** Positions */
+            positions?: ("each" | "together" | "roles") | (number | components["schemas"]["SpanPosition"] | string)[] | null;
+            /** Receivers */
+            receivers?: string[] | null;
+            /** Reference */
+            reference?: (string | number[])[] | null;
+            /** Resume */
+            resume?: string | null;
+            reward?: components["schemas"]["RewardTest"] | null;
+            /**
+             * Sample
+             * @default 200
+             */
+            sample?: number;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed?: number;
+            /** Senders */
+            senders?: string[] | null;
+            /**
+             * Source
+             * @default clean
+             * @enum {string}
+             */
+            source?: "clean" | "zero" | "mean" | "resample";
+            /** Source Run */
+            source_run?: string | null;
+            /**
+             * Steps
+             * @default 5
+             */
+            steps?: number;
+            /**
+             * Stream
+             * @default false
+             */
+            stream?: boolean;
+            /** Verify */
+            verify?: number | null;
         };
         /**
          * SweepSummary
@@ -2715,7 +3972,7 @@ export interface components {
              * Hook
              * @enum {string}
              */
-            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out" | "attn_out" | "z" | "q" | "k" | "v" | "pattern";
             /** Hook Grids */
             hook_grids: components["schemas"]["HookGrid"][] | null;
             /** Layers */
@@ -2737,6 +3994,335 @@ export interface components {
             tokens: components["schemas"]["PromptTokens"];
             /** Warnings */
             warnings: string[];
+        };
+        /**
+         * SweepTable
+         * @description Everything a finished sweep found.
+         *
+         *     Over many pairs, baselines are means and the noise floor is the largest; `tokens` and
+         *     `alignment` are each pair's own. Over many checkpoints baselines are those of the newest, the
+         *     noise floor is the largest, and each has its own in `checkpoints`.
+         */
+        SweepTable: {
+            alignment: components["schemas"]["Alignment"] | null;
+            /** Checkpoints */
+            checkpoints?: components["schemas"]["CheckpointRecord"][] | null;
+            /** Clean */
+            clean: {
+                [key: string]: number | null;
+            } | null;
+            /** Controls */
+            controls: components["schemas"]["Control"][];
+            /** Corrupt */
+            corrupt: {
+                [key: string]: number | null;
+            };
+            /** Dropped */
+            dropped?: components["schemas"]["DroppedPair"][] | null;
+            /**
+             * Metric
+             * @enum {string}
+             */
+            metric: "logprob" | "logit_diff" | "recovered" | "prob" | "kl_clean" | "kl_corrupt" | "rank" | "top1" | "reward";
+            /** Noise Floor */
+            noise_floor: {
+                [key: string]: number | null;
+            };
+            /** Notes */
+            notes: {
+                [key: string]: string;
+            };
+            /** Pairs */
+            pairs?: components["schemas"]["PairRecord"][] | null;
+            /**
+             * Recovered Of
+             * @enum {string}
+             */
+            recovered_of: "logit_diff" | "logprob";
+            reward?: components["schemas"]["RewardFound"] | null;
+            /** Skipped */
+            skipped: components["schemas"]["Skipped"][];
+            /** Tables */
+            tables: components["schemas"]["Table"][];
+            timing: components["schemas"]["Timing"];
+            tokens: components["schemas"]["PromptTokens"];
+            verification?: components["schemas"]["Verification"] | null;
+            /** Warnings */
+            warnings: string[];
+        };
+        /**
+         * Table
+         * @description Numbers over some axes, row by row: the last axis varies fastest.
+         */
+        Table: {
+            /** Activations */
+            activations?: number[] | null;
+            /** Axes */
+            axes: components["schemas"]["Axis"][];
+            /**
+             * Hook
+             * @enum {string}
+             */
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out" | "attn_out" | "z" | "q" | "k" | "v" | "pattern";
+            /**
+             * Kind
+             * @default cells
+             * @enum {string}
+             */
+            kind?: "cells" | "random_direction" | "alike" | "baseline";
+            /** Said */
+            said?: (string | null)[] | null;
+            /** Values */
+            values: {
+                [key: string]: (number | null)[];
+            };
+        };
+        /**
+         * TableCell
+         * @description One finished cell.
+         */
+        TableCell: {
+            /** At */
+            at: number[];
+            /**
+             * Error
+             * @default null
+             */
+            error?: string | null;
+            /**
+             * Said
+             * @default null
+             */
+            said?: string | null;
+            /** Table */
+            table: number;
+            /**
+             * Type
+             * @default cell
+             * @constant
+             */
+            type?: "cell";
+            /** Values */
+            values: {
+                [key: string]: number | null;
+            };
+        };
+        /**
+         * TableDropped
+         * @description A pair that turned out to be unfit.
+         */
+        TableDropped: {
+            /** Done */
+            done: number;
+            dropped: components["schemas"]["DroppedPair"];
+            /**
+             * Type
+             * @default dropped
+             * @constant
+             */
+            type?: "dropped";
+        };
+        /**
+         * TablePair
+         * @description One finished pair of a sweep over many: all of its cells.
+         */
+        TablePair: {
+            /** Done */
+            done: number;
+            /** Means */
+            means: (number | null)[][];
+            record: components["schemas"]["PairRecord"];
+            /**
+             * Type
+             * @default pair
+             * @constant
+             */
+            type?: "pair";
+            /** Values */
+            values: {
+                [key: string]: (number | null)[];
+            }[];
+        };
+        /**
+         * TableReward
+         * @description Another feature, or another random direction of all of them, has its completions.
+         */
+        TableReward: {
+            found: components["schemas"]["RewardFound"];
+            /**
+             * Type
+             * @default reward
+             * @constant
+             */
+            type?: "reward";
+        };
+        /**
+         * TableSampling
+         * @description Completions are being sampled: how far that is.
+         */
+        TableSampling: {
+            /** Done */
+            done: number;
+            /** Label */
+            label: string;
+            /** Of */
+            of: number;
+            /**
+             * Type
+             * @default sampling
+             * @constant
+             */
+            type?: "sampling";
+        };
+        /**
+         * TableStart
+         * @description The axes are final; the tables are still empty.
+         */
+        TableStart: {
+            /** Cells */
+            cells: number;
+            /** Clean */
+            clean: {
+                [key: string]: number | null;
+            } | null;
+            /** Corrupt */
+            corrupt: {
+                [key: string]: number | null;
+            };
+            /**
+             * Dropped
+             * @default null
+             */
+            dropped?: components["schemas"]["DroppedPair"][] | null;
+            /**
+             * Id
+             * @default null
+             */
+            id?: string | null;
+            /**
+             * Metric
+             * @enum {string}
+             */
+            metric: "logprob" | "logit_diff" | "recovered" | "prob" | "kl_clean" | "kl_corrupt" | "rank" | "top1" | "reward";
+            /** Tables */
+            tables: components["schemas"]["Table"][];
+            tokens: components["schemas"]["PromptTokens"];
+            /**
+             * Type
+             * @default start
+             * @constant
+             */
+            type?: "start";
+        };
+        /**
+         * TableSummary
+         * @description The same as the last event of a stream.
+         */
+        TableSummary: {
+            alignment: components["schemas"]["Alignment"] | null;
+            /**
+             * Checkpoints
+             * @default null
+             */
+            checkpoints?: components["schemas"]["CheckpointRecord"][] | null;
+            /** Clean */
+            clean: {
+                [key: string]: number | null;
+            } | null;
+            /** Controls */
+            controls: components["schemas"]["Control"][];
+            /** Corrupt */
+            corrupt: {
+                [key: string]: number | null;
+            };
+            /**
+             * Dropped
+             * @default null
+             */
+            dropped?: components["schemas"]["DroppedPair"][] | null;
+            /**
+             * Metric
+             * @enum {string}
+             */
+            metric: "logprob" | "logit_diff" | "recovered" | "prob" | "kl_clean" | "kl_corrupt" | "rank" | "top1" | "reward";
+            /** Noise Floor */
+            noise_floor: {
+                [key: string]: number | null;
+            };
+            /** Notes */
+            notes: {
+                [key: string]: string;
+            };
+            /**
+             * Pairs
+             * @default null
+             */
+            pairs?: components["schemas"]["PairRecord"][] | null;
+            /**
+             * Recovered Of
+             * @enum {string}
+             */
+            recovered_of: "logit_diff" | "logprob";
+            /** @default null */
+            reward?: components["schemas"]["RewardFound"] | null;
+            /** Skipped */
+            skipped: components["schemas"]["Skipped"][];
+            /** Tables */
+            tables: components["schemas"]["Table"][];
+            timing: components["schemas"]["Timing"];
+            tokens: components["schemas"]["PromptTokens"];
+            /**
+             * Type
+             * @default summary
+             * @constant
+             */
+            type?: "summary";
+            /** @default null */
+            verification?: components["schemas"]["Verification"] | null;
+            /** Warnings */
+            warnings: string[];
+        };
+        /**
+         * TableVerifying
+         * @description Some more of the cells that are run to verify first-order scores.
+         */
+        TableVerifying: {
+            /** Done */
+            done: number;
+            /**
+             * Type
+             * @default verifying
+             * @constant
+             */
+            type?: "verifying";
+        };
+        /**
+         * TaskEntry
+         * @description One behaviour.
+         */
+        TaskEntry: {
+            /** Name */
+            name: string;
+            /** Pairs */
+            pairs: number;
+            /** What */
+            what: string;
+        };
+        /**
+         * TaskList
+         * @description The tasks there are.
+         */
+        TaskList: {
+            /** Tasks */
+            tasks: components["schemas"]["TaskEntry"][];
+        };
+        /**
+         * TaskPairs
+         * @description Some pairs of a task: those of the same number and seed everywhere.
+         */
+        TaskPairs: {
+            /** Pairs */
+            pairs: components["schemas"]["PromptPair"][];
         };
         /**
          * Text
@@ -2843,6 +4429,20 @@ export interface components {
             token_index: number;
         };
         /**
+         * TokenGain
+         * @description A token of completions, wherever it was said.
+         */
+        TokenGain: {
+            /** Count */
+            count: number;
+            /** Gain */
+            gain: number;
+            /** Mean */
+            mean: number;
+            /** Token */
+            token: string;
+        };
+        /**
          * TokenLogprob
          * @description A token and its log-probability; written as in `Logprobs`.
          */
@@ -2851,6 +4451,16 @@ export interface components {
             bytes: number[] | null;
             /** Logprob */
             logprob: number;
+            /** Token */
+            token: string;
+        };
+        /**
+         * TokenShare
+         * @description A token, and on what share of a feature's activity it stands there.
+         */
+        TokenShare: {
+            /** Share */
+            share: number;
             /** Token */
             token: string;
         };
@@ -2883,6 +4493,11 @@ export interface components {
             add_generation_prompt?: boolean;
             /** Add Special Tokens */
             add_special_tokens?: boolean | null;
+            /**
+             * Continue Final Message
+             * @default false
+             */
+            continue_final_message?: boolean;
             /** Messages */
             messages?: components["schemas"]["Message"][] | null;
             /** Model */
@@ -2910,10 +4525,28 @@ export interface components {
             tokens: number[];
         };
         /**
+         * Unended
+         * @description A run that says it is running, and has no trainer any more: it was killed.
+         */
+        Unended: {
+            /** Command */
+            command: boolean;
+            /** Resume */
+            resume: string;
+            /** Since */
+            since: number | null;
+            /** Step */
+            step: number | null;
+            /** Why */
+            why: string;
+        };
+        /**
          * UnregisterVectors
          * @description Forget the vectors of a name. Work that has begun with them ends with them.
          */
         UnregisterVectors: {
+            /** Model */
+            model?: string | null;
             /** Name */
             name: string;
         };
@@ -2950,7 +4583,7 @@ export interface components {
              * Hook
              * @enum {string}
              */
-            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out";
+            hook: "pre_attn" | "post_attn" | "post_block" | "mlp_in" | "mlp_out" | "attn_out" | "z" | "q" | "k" | "v" | "pattern";
             /** Layer */
             layer: number;
         };
@@ -2963,17 +4596,78 @@ export interface components {
             unregistered: boolean;
         };
         /**
+         * Verification
+         * @description First-order scores beside exact ones, for the strongest cells and for a random sample.
+         *
+         *     Distances are without their sign, except in correlations and signs themselves.
+         */
+        Verification: {
+            /** At */
+            at: components["schemas"]["AtK"][];
+            /** Cells */
+            cells: number;
+            /** Compared */
+            compared?: components["schemas"]["VerifiedCell"][];
+            /**
+             * Gradient
+             * @enum {string}
+             */
+            gradient: "atp" | "eap-ig";
+            largest_error: components["schemas"]["VerifiedCell"] | null;
+            largest_miss: components["schemas"]["VerifiedCell"] | null;
+            /** Sampled */
+            sampled: number;
+            /** Seed */
+            seed: number;
+            /** Sign Agreement */
+            sign_agreement: number | null;
+            /** Spearman */
+            spearman: number | null;
+            /** Spearman In Sample */
+            spearman_in_sample: number | null;
+            /** Steps */
+            steps: number;
+            /** Verified */
+            verified: number;
+        };
+        /**
+         * VerifiedCell
+         * @description One cell that was scored both ways: how far it is from the baseline, in the metric's units.
+         *
+         *     Over many pairs both are means, of `recovered` the ratio of means.
+         */
+        VerifiedCell: {
+            /** At */
+            at: number[];
+            /** Attributed */
+            attributed: number;
+            /** Exact */
+            exact: number;
+            /** Sampled */
+            sampled: boolean;
+            /** Table */
+            table: number;
+        };
+        /**
          * Vocabulary
          * @description Features of at least m of the last n passed generations, and whether failed ones lack them.
          *
          *     A generation has a feature if it is among the strongest of at least `min_tokens` of its recorded
-         *     tokens. Shares and p are over the window: all generations with a gate, from the step of the
-         *     oldest of those n on. p is exact: the distribution over all ways to deal each group's gates
-         *     among its generations. The family is every feature that m generations of the window have, passed
-         *     or not, which no such dealing changes.
+         *     completion tokens. Shares and p are over the window: all generations with a gate, from the step
+         *     of the oldest of those n on; without an n, all of the run. Features that exactly the same
+         *     generations have are one pattern of use, tested once. p is exact: the distribution over all ways
+         *     to deal each group's gates among its generations. The family is every pattern that m generations
+         *     of the window have, passed or not, and that some such dealing would give a p of `rate` or less;
+         *     no dealing changes which these are.
          */
         Vocabulary: {
             coverage: components["schemas"]["Coverage"];
+            /** Everywhere */
+            everywhere: components["schemas"]["VocabularyFeature"][];
+            /** Everywhere Total */
+            everywhere_total: number;
+            /** Exact */
+            exact: boolean;
             /** Failed */
             failed: number;
             /** Family */
@@ -2982,10 +4676,14 @@ export interface components {
             features: components["schemas"]["VocabularyFeature"][];
             /** First Step */
             first_step: number | null;
+            /** Groups */
+            groups: number;
             /** Last Step */
             last_step: number | null;
             /** Layer */
             layer: number | null;
+            /** Least Q */
+            least_q: number | null;
             /** M */
             m: number;
             /** Min Tokens */
@@ -3006,6 +4704,8 @@ export interface components {
             significant: number;
             /** Total */
             total: number;
+            /** Whole */
+            whole: boolean;
         };
         /**
          * VocabularyFeature
@@ -3028,6 +4728,8 @@ export interface components {
             passed_with: number;
             /** Q */
             q: number | null;
+            /** Same */
+            same: components["schemas"]["FeatureName"][];
             /** Sustained */
             sustained: number;
         };
@@ -3040,6 +4742,69 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    run_changed: {
+        parameters: {
+            query?: {
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+                /** @description First step. */
+                from?: number | null;
+                /** @description Last step. */
+                to?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedAnswer"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
     feature_tile: {
         parameters: {
             query?: {
@@ -3578,6 +5343,71 @@ export interface operations {
             };
         };
     };
+    telemetry_curves: {
+        parameters: {
+            query?: {
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+                /** @description First step. */
+                from?: number | null;
+                /** @description Last step. */
+                to?: number | null;
+                /** @description At most so many columns. */
+                columns?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Curves"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
     token_stretch: {
         parameters: {
             query: {
@@ -3649,9 +5479,9 @@ export interface operations {
                 run?: string | null;
                 /** @description Without it, all layers. */
                 layer?: number | null;
-                /** @description Passed generations. */
-                n?: number;
-                /** @description Of them, at least; else three quarters. */
+                /** @description Passed generations; without it, all of the run. */
+                n?: number | null;
+                /** @description Of them, at least; else three quarters, or a tenth of a whole run. */
                 m?: number | null;
                 min_tokens?: number;
                 /** @description Of false discoveries. */
@@ -3711,6 +5541,67 @@ export interface operations {
             };
         };
     };
+    feature_in_run: {
+        parameters: {
+            query: {
+                layer: number;
+                feature: number;
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FeatureInRun"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
     stream_health: {
         parameters: {
             query?: never;
@@ -3727,6 +5618,196 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GatewayHealth"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    moment_to_test: {
+        parameters: {
+            query: {
+                /** @description Whose features. */
+                layer: number;
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+                /** @description Without it, one that has the feature, or the best. */
+                generation?: string | null;
+                /** @description A recorded token of it, -1 for the prompt's last. Without it, where the feature is strongest. */
+                token?: number | null;
+                feature?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MomentToTest"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    list_notes: {
+        parameters: {
+            query?: {
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NoteList"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    keep_note: {
+        parameters: {
+            query: {
+                layer: number;
+                feature: number;
+                /** @description Which run, as GET /api/runs lists them. */
+                run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoteToKeep"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NoteList"];
                 };
             };
             /** @description Something in the request makes no sense; the message says what. */
@@ -4214,6 +6295,15 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
+            /** @description The body is compressed, in whichever way. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
             /** @description As much work is waiting as may; `Retry-After` says when to try again. */
             429: {
                 headers: {
@@ -4469,6 +6559,129 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
+            /** @description The body is compressed, in whichever way. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description As much work is waiting as may; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    attention: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AttentionRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttentionTable"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body, or the work, is larger than may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body is compressed, in whichever way. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
             /** @description As much work is waiting as may; `Retry-After` says when to try again. */
             429: {
                 headers: {
@@ -4500,7 +6713,10 @@ export interface operations {
     };
     capabilities: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Which model's; without it, the first one's. */
+                model?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -4527,6 +6743,15 @@ export interface operations {
             };
             /** @description The request names another host, or comes from a foreign page. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4615,6 +6840,15 @@ export interface operations {
             };
             /** @description The body, or the work, is larger than may be. */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body is compressed, in whichever way. */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4730,6 +6964,15 @@ export interface operations {
             };
             /** @description The body, or the work, is larger than may be. */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body is compressed, in whichever way. */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4947,7 +7190,10 @@ export interface operations {
     };
     get_source_run: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Which model's; without it, the first one's. */
+                model?: string | null;
+            };
             header?: never;
             path: {
                 run_id: string;
@@ -5023,7 +7269,10 @@ export interface operations {
     };
     drop_source_run: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Which model's; without it, the first one's. */
+                model?: string | null;
+            };
             header?: never;
             path: {
                 run_id: string;
@@ -5253,6 +7502,15 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
                 };
             };
+            /** @description The body is compressed, in whichever way. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
             /** @description As much work is waiting as may; `Retry-After` says when to try again. */
             429: {
                 headers: {
@@ -5356,6 +7614,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body is compressed, in whichever way. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
                 };
             };
             /** @description As much work is waiting as may; `Retry-After` says when to try again. */
@@ -5707,9 +7974,12 @@ export interface operations {
             };
         };
     };
-    list_vectors: {
+    list_modules: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Which model's; without it, the first one's. */
+                model?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5736,6 +8006,74 @@ export interface operations {
             };
             /** @description The request names another host, or comes from a foreign page. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    list_vectors: {
+        parameters: {
+            query?: {
+                /** @description Which model's; without it, the first one's. */
+                model?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VectorList"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5823,6 +8161,15 @@ export interface operations {
             };
             /** @description The body, or the work, is larger than may be. */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body is compressed, in whichever way. */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5935,6 +8282,15 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
+            /** @description The body is compressed, in whichever way. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
             /** @description As much work is waiting as may; `Retry-After` says when to try again. */
             429: {
                 headers: {
@@ -5955,6 +8311,760 @@ export interface operations {
             };
             /** @description The server is stopping. */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    table_history: {
+        parameters: {
+            query?: {
+                before?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepHistory"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description A patch was not applied, so there is no answer. */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    run_sweep: {
+        parameters: {
+            query?: never;
+            header?: {
+                prefer?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SweepRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepTable"];
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description It runs; nobody waits for it. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepEntry"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body, or the work, is larger than may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body is compressed, in whichever way. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description As much work is waiting as may; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description A patch was not applied, so there is no answer. */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    estimate_table: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SweepRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Estimate"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body took too long to arrive. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body, or the work, is larger than may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The body is compressed, in whichever way. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description As much work is waiting as may; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    get_table: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sweep_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepRecord"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    cancel_table: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sweep_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepCancelled"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    table_events: {
+        parameters: {
+            query?: never;
+            header?: {
+                "last-event-id"?: string | null;
+            };
+            path: {
+                sweep_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events as they come. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description There are no more. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    export_table: {
+        parameters: {
+            query?: {
+                format?: "json" | "csv" | "parquet" | "png" | "svg" | "html";
+            };
+            header?: never;
+            path: {
+                sweep_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                    "application/vnd.apache.parquet": unknown;
+                    "image/png": unknown;
+                    "image/svg+xml": unknown;
+                    "text/csv": unknown;
+                    "text/html": unknown;
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description It cannot be done in the state things are in. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The server is stopping. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    tasks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskList"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    task_pairs: {
+        parameters: {
+            query?: {
+                n?: number;
+                seed?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskPairs"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, or comes from a foreign page. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -6,6 +6,7 @@ type Schemas = components["schemas"];
 
 export type PatchSweepRequest = Schemas["PatchSweepRequest"];
 export type SweepSummary = Schemas["SweepSummary"];
+export type SweepTable = Schemas["SweepTable"];
 export type SweepEntry = Schemas["SweepEntry"];
 export type SweepRecord = Schemas["SweepRecord"];
 export type SweepHistory = Schemas["SweepHistory"];
@@ -29,6 +30,30 @@ export type SweepCell = Schemas["Cell"] & { type: "cell" };
 export type SweepEnd = Schemas["Summary"] & { type: "summary" };
 export type SweepFailed = Schemas["Failed"] & { type: "error" };
 export type SweepEvent = SweepStart | SweepCell | SweepEnd | SweepFailed;
+
+export type SweepRequest = Schemas["SweepRequest"];
+export type PromptPair = Schemas["PromptPair"];
+export type PairRecord = Schemas["PairRecord"];
+export type DroppedPair = Schemas["DroppedPair"];
+export type AttentionTable = Schemas["AttentionTable"];
+export type ModelDescription = Schemas["ModelDescription"];
+export type HeadShape = Schemas["HeadShape"];
+export type TaskEntry = Schemas["TaskEntry"];
+
+export type TableStart = Schemas["TableStart"] & { type: "start" };
+export type TableCell = Schemas["TableCell"] & { type: "cell" };
+export type TablePair = Schemas["TablePair"] & { type: "pair" };
+export type TableDropped = Schemas["TableDropped"] & { type: "dropped" };
+export type TableVerifying = Schemas["TableVerifying"] & { type: "verifying" };
+export type TableEnd = SweepTable & { type: "summary" };
+export type TableEvent =
+  | TableStart
+  | TableCell
+  | TablePair
+  | TableDropped
+  | TableVerifying
+  | TableEnd
+  | (Schemas["Failed"] & { type: "error" });
 
 export type SAELogRecord = Schemas["SAELogRecord"];
 export type Generation = Schemas["Generation"];

@@ -18,10 +18,12 @@ import { useThemeSwitch } from "./theme";
 const causal = () => import("../causal/CausalPage");
 const live = () => import("../live/LivePage");
 const runs = () => import("../runs/RunsPage");
+const feature = () => import("../feature/FeaturePage");
 const ALL = [causal, live, runs];
 const CausalPage = lazily(causal);
 const LivePage = lazily(live);
 const RunsPage = lazily(runs);
+const FeaturePage = lazily(feature);
 
 export function App() {
   const address = useAddress();
@@ -55,13 +57,16 @@ function pageElement(page: Page, server: ServerState, theme: Theme): ReactNode {
     case "live":
       return <LivePage run={page.run} server={server} theme={theme} />;
     case "runs":
-      return <RunsPage server={server} />;
+      return <RunsPage server={server} theme={theme} />;
+    case "feature":
+      return <FeaturePage layer={page.layer} feature={page.feature} server={server} theme={theme} />;
     case "unknown":
       return (
         <main className="page" id="main">
           <EmptyState title="There is no such page">
             <p>
-              <Link href="/">To the beginning</Link>
+              It was mistyped, or is of another version. There are: <Link href="/">the beginning</Link>,{" "}
+              <Link href="/live">Live</Link>, <Link href="/causal">Causal</Link>, <Link href="/runs">Runs</Link>.
             </p>
           </EmptyState>
         </main>

@@ -11,7 +11,6 @@ import { PAIRS } from "../widgets/look.generated";
 import { runsText } from "../runs/status";
 import { count, modelName } from "../widgets/numbers";
 import { StatusBar } from "../widgets/StatusBar";
-import { useNow } from "../widgets/useNow";
 import { Link } from "./Link";
 
 interface HomeProps {
@@ -23,7 +22,6 @@ const EVERY_MS = 5_000;
 export function Home({ server }: HomeProps) {
   const model = server.capabilities?.model;
   const runs = useResource("runs", listRuns, { every: EVERY_MS });
-  const now = useNow() / 1000;
   const keyWanted = useKeyWanted();
   return (
     <>
@@ -38,7 +36,7 @@ export function Home({ server }: HomeProps) {
           <Link href="/live" className="door">
             <h2>Live</h2>
             <p>Watch which features are active while a model trains, and what they have to do with its reward.</p>
-            <p className="muted">{runs.data ? runsText(runs.data.runs, now) : (runs.error?.message ?? "…")}</p>
+            <p className="muted">{runs.data ? runsText(runs.data.runs) : (runs.error?.message ?? "…")}</p>
           </Link>
         </div>
         {model && (

@@ -1,5 +1,5 @@
 /**
- * Pages in files of their own, fetched as soon as there is time: whoever has one page open has all
+ * Pages in files of their own, fetched as soon as there is time: a reader with one page open has all
  * of them, even when the server is gone by then.
  */
 

@@ -9,6 +9,9 @@ it.each([
   ["/live/my%20run", { name: "live", run: "my run" }],
   ["/live/%E0%A4%A", { name: "live", run: "%E0%A4%A" }],
   ["/runs", { name: "runs" }],
+  ["/feature/15/2801?run=one", { name: "feature", layer: 15, feature: 2801 }],
+  ["/feature/15", { name: "unknown" }],
+  ["/feature/x/3", { name: "unknown" }],
   ["/else", { name: "unknown" }],
 ])("%s is a page", (address, page) => expect(pageOf(address)).toEqual(page));
 

@@ -5,11 +5,12 @@ export type Page =
   | { readonly name: "live"; readonly run: string | null }
   | { readonly name: "causal"; readonly sweep: string | null }
   | { readonly name: "runs" }
+  | { readonly name: "feature"; readonly layer: number; readonly feature: number }
   | { readonly name: "unknown" };
 
 export function pageOf(address: string): Page {
   const [path = "/"] = address.split("?");
-  const [first, second] = path.split("/").filter((part) => part !== "");
+  const [first, second, third] = path.split("/").filter((part) => part !== "");
   const rest = second === undefined ? null : decoded(second);
   switch (first) {
     case undefined:
@@ -20,6 +21,10 @@ export function pageOf(address: string): Page {
       return { name: "causal", sweep: rest };
     case "runs":
       return { name: "runs" };
+    case "feature": {
+      const [layer, feature] = [second, third].map((part) => (/^\d{1,9}$/.test(part ?? "") ? Number(part) : null));
+      return layer == null || feature == null ? { name: "unknown" } : { name: "feature", layer, feature };
+    }
     default:
       return { name: "unknown" };
   }

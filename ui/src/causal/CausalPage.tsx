@@ -1,8 +1,7 @@
 /** Causal: which activations carry the answer, found by writing them into another prompt. */
 
-import { useEffect, useMemo, useState } from "react";
-import { asError } from "../api/errors";
-import { startSweep } from "../api/sweeps";
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { startSweep, startTable } from "../api/sweeps";
 import type { Capabilities } from "../api/types";
 import type { ServerState } from "../api/useServer";
 import { ErrorBoundary } from "../app/ErrorBoundary";
@@ -12,17 +11,25 @@ import { EmptyState } from "../widgets/EmptyState";
 import { StatusBar } from "../widgets/StatusBar";
 import { alignPrompts } from "./alignment";
 import { CompareResult } from "./CompareResult";
+import { doubtsOf } from "./doubts";
 import { draftOfRecord, prepare, type Draft } from "./draft";
 import { GradeFields } from "./GradeFields";
 import { History } from "./History";
+import { PairFields } from "./PairFields";
 import { PromptFields } from "./PromptFields";
 import { SourceRuns } from "./SourceRuns";
 import { StartBar } from "./StartBar";
 import { SweepResult } from "./SweepResult";
+import { isTable, prepareTable } from "./tableDraft";
+import { TableResult } from "./TableResult";
+import { useCtrlEnter } from "./useCtrlEnter";
 import { useDraft } from "./useDraft";
+import { usePairs, type PairFile } from "./usePairs";
 import { useEstimate, useSourceRuns } from "./usePast";
 import { useBaselines, useNextTokens, useTokens } from "./usePrompts";
+import { useStart } from "./useStart";
 import { useSweep } from "./useSweep";
+import { useTableSweep } from "./useTableSweep";
 import { WhereFields } from "./WhereFields";
 import "./causal.css";
 
@@ -61,57 +68,87 @@ export default function CausalPage({ sweep, server, theme }: CausalPageProps) {
   );
 }
 
-function Causal({ sweep: id, server, capabilities, theme }: CausalPageProps & { readonly capabilities: Capabilities }) {
-  const other = queryOf(useAddress()).get("with");
+function Causal({ sweep: address, server, capabilities, theme }: CausalPageProps & { readonly capabilities: Capabilities }) {
+  const query = queryOf(useAddress());
+  const other = query.get("with");
+  const table = query.get("as") === "table" ? address : null;
+  const id = table === null ? address : null;
   const sweep = useSweep(id);
-  const { draft, change, became } = useDraft(id, sweep.record);
+  const tableSweep = useTableSweep(table);
+  const { draft, change, became } = useDraft(address, sweep.record ?? tableSweep.record);
+  const [file, setFile] = useState<PairFile | null>(null);
+  const pairs = usePairs(draft.pairs, file);
   const clean = useTokens(draft.clean);
   const corrupt = useTokens(draft.corrupt);
   const baselines = useBaselines(draft);
+  const afterClean = useNextTokens(draft.clean);
+  const afterCorrupt = useNextTokens(draft.corrupt);
   const runs = useSourceRuns();
-  const [starting, setStarting] = useState(false);
-  const [failure, setFailure] = useState<Error | null>(null);
   const aligned = useMemo(
     () => clean.data && corrupt.data && alignPrompts(ids(clean.data), ids(corrupt.data), draft.pairing),
     [clean.data, corrupt.data, draft.pairing],
   );
-  const prepared = prepare(draft, capabilities.model.n_layers, "new");
-  const estimate = useEstimate(prepared.request);
+  const nLayers = capabilities.model.n_layers;
+  const wantedOf = useCallback(
+    (wanted: Draft, run: string) =>
+      isTable(wanted)
+        ? { kind: "table" as const, ...prepareTable(wanted, nLayers, pairs.data) }
+        : { kind: "classic" as const, ...prepare(wanted, nLayers, run) },
+    [nLayers, pairs.data],
+  );
+  const prepared = wantedOf(draft, "new");
+  const estimate = useEstimate(prepared.problem === null ? (prepared) : null);
   const { reload: reloadRuns } = runs;
   useEffect(() => {
     if (sweep.stream === "ended") reloadRuns(); // what it captured is gone, or kept
   }, [sweep.stream, reloadRuns]);
-  const running = id !== null && sweep.stream !== "ended";
+  const shown = table === null ? sweep : { ...tableSweep, perSecond: null };
+  const running = address !== null && shown.stream !== "ended";
 
   const past = sweep.record && draftOfRecord(sweep.record);
-  const start = async (wanted: Draft) => {
-    const { request } = prepare(wanted, capabilities.model.n_layers, `ui-${crypto.randomUUID().slice(0, 8)}`);
-    if (request === null) return;
-    setStarting(true);
-    setFailure(null);
-    try {
-      const entry = await startSweep(request);
+  const start = useCallback(
+    async (wanted: Draft) => {
+      const made = wantedOf(wanted, `ui-${crypto.randomUUID().slice(0, 8)}`);
+      if (made.problem !== null) return;
+      const entry = await (made.kind === "table" ? startTable(made.request) : startSweep(made.request));
       became(entry.id, wanted);
-      navigate(`/causal/${entry.id}`);
-    } catch (error) {
-      setFailure(asError(error));
-    }
-    setStarting(false);
-  };
+      navigate(`/causal/${entry.id}${made.kind === "table" ? "?as=table" : ""}`);
+    },
+    [became, wantedOf],
+  );
+  const ofPairs = draft.pairs !== "";
+  const doubts = doubtsOf(draft, { baselines: baselines.data, afterClean: afterClean.data, estimate: estimate.data });
+  const startShown = useCallback(() => start(draft), [start, draft]);
+  const { asking, failure, press, attempt } = useStart({
+    key: JSON.stringify(draft),
+    ready: prepared.problem === null && server.connection === "connected",
+    checking: baselines.loading || estimate.loading || afterClean.loading,
+    doubtful: doubts.length > 0,
+    start: startShown,
+  });
+  useCtrlEnter(press);
 
   return (
     <>
       <main className="page causal" id="main">
+        {address === null && <h1 className="unseen">Causal</h1>}
         <form
           className="setup"
           aria-label="Sweep to run"
           onSubmit={(event) => {
             event.preventDefault();
-            void start(draft);
+            press();
           }}
         >
-          <PromptFields draft={draft} change={change} clean={clean} corrupt={corrupt} aligned={aligned} />
-          <Grading draft={draft} change={change} baselines={baselines} />
+          <PairFields draft={draft} change={change} onFile={setFile} failure={pairs.error} found={pairs.data} />
+          {!ofPairs && <PromptFields draft={draft} change={change} clean={clean} corrupt={corrupt} aligned={aligned} />}
+          <GradeFields
+            draft={draft}
+            change={change}
+            afterClean={afterClean}
+            afterCorrupt={afterCorrupt}
+            baselines={baselines}
+          />
           <WhereFields
             draft={draft}
             change={change}
@@ -123,29 +160,32 @@ function Causal({ sweep: id, server, capabilities, theme }: CausalPageProps & { 
             problem={prepared.problem}
             estimate={estimate}
             saidAbove={baselines.error !== null}
-            starting={starting}
+            doubts={doubts}
+            asking={asking}
             failure={failure}
             connected={server.connection === "connected"}
           />
         </form>
-        <div className="shown" data-empty={id === null}>
-          <ErrorBoundary part="the result" key={id}>
-            {id === null ? (
+        <div className="shown" data-empty={address === null}>
+          <ErrorBoundary part="the result" key={address}>
+            {table !== null ? (
+              <TableResult id={table} sweep={tableSweep} model={capabilities.model} theme={theme} />
+            ) : id === null ? (
               <Invitation />
             ) : other !== null && sweep.record && sweep.view.summary ? (
               <CompareResult record={sweep.record} summary={sweep.view.summary} other={other} theme={theme} />
             ) : (
-              <SweepResult id={id} sweep={sweep} theme={theme} onAgain={past && (() => void start(past))} />
+              <SweepResult id={id} sweep={sweep} theme={theme} onAgain={past && (() => void attempt(() => start(past)))} />
             )}
           </ErrorBoundary>
         </div>
         <div className="past">
-          <History shown={id} stream={sweep.stream} comparable={sweep.view.summary !== null} comparedWith={other} />
+          <History shown={address} stream={table === null ? sweep.stream : tableSweep.stream} comparable={sweep.view.summary !== null} comparedWith={other} />
           <SourceRuns runs={runs} onUse={(run) => change({ run })} />
         </div>
       </main>
       <StatusBar
-        connection={running && sweep.stream === "disconnected" ? "disconnected" : server.connection}
+        connection={running && shown.stream === "disconnected" ? "disconnected" : server.connection}
         perSecond={sweep.view.summary?.timing.cells_per_second ?? (running ? sweep.perSecond : null)}
         noun="cells"
       >
@@ -153,12 +193,6 @@ function Causal({ sweep: id, server, capabilities, theme }: CausalPageProps & { 
       </StatusBar>
     </>
   );
-}
-
-function Grading(props: Omit<Parameters<typeof GradeFields>[0], "afterClean" | "afterCorrupt">) {
-  const afterClean = useNextTokens(props.draft.clean);
-  const afterCorrupt = useNextTokens(props.draft.corrupt);
-  return <GradeFields {...props} afterClean={afterClean} afterCorrupt={afterCorrupt} />;
 }
 
 function Invitation() {

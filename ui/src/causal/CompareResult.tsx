@@ -8,7 +8,7 @@ import { EmptyState } from "../widgets/EmptyState";
 import { ErrorNote } from "../widgets/ErrorNote";
 import { csvFile, saveFile } from "../widgets/leaving";
 import { fit, visible } from "../widgets/tokens";
-import { difference, differenceTable, requestDifferences } from "./compare";
+import { difference, differenceTable, requestDifferences, whyNot } from "./compare";
 import { HeatmapPanels } from "./HeatmapPanels";
 import { askedTokens, METRIC_NAME, tokenWord } from "./wording";
 import { useRecord } from "./usePast";
@@ -40,7 +40,9 @@ export function CompareResult({ record, summary, other, theme }: CompareResultPr
       </header>
       {found.error && <ErrorNote error={found.error} onRetry={found.reload} />}
       {found.data && theirs === null && <EmptyState title="The other sweep has no result to compare with" />}
-      {theirs && made === null && <EmptyState title="The two sweeps have no cell in common" />}
+      {theirs && made === null && (
+        <EmptyState title={whyNot(summary, theirs) ?? "The two sweeps have no cell in common"} />
+      )}
       {made?.warnings.map((warning) => (
         <p key={warning} className="warning">
           {warning}

@@ -5,9 +5,10 @@ import type { Resource } from "../api/useResource";
 import { ErrorNote } from "../widgets/ErrorNote";
 import { number } from "../widgets/numbers";
 import { AnswerField } from "./AnswerField";
+import { offerOf } from "./doubts";
 import { METRICS, type Draft } from "./draft";
 import type { Baselines } from "./usePrompts";
-import { METRIC_MEANING, METRIC_NAME } from "./wording";
+import { METRIC_MEANING, METRIC_NAME, tokenWord } from "./wording";
 
 interface GradeFieldsProps {
   readonly draft: Draft;
@@ -18,6 +19,8 @@ interface GradeFieldsProps {
 }
 
 export function GradeFields({ draft, change, afterClean, afterCorrupt, baselines }: GradeFieldsProps) {
+  const ofPairs = draft.pairs !== "";
+  const offer = ofPairs ? null : offerOf(draft, afterClean.data, afterCorrupt.data);
   return (
     <fieldset>
       <legend className="unseen">What is graded</legend>
@@ -32,15 +35,25 @@ export function GradeFields({ draft, change, afterClean, afterCorrupt, baselines
           </label>
         ))}
       </div>
-      <AnswerField
-        label="Answer"
-        about="the clean prompt's, one token"
-        value={draft.answer}
-        offered={afterClean.data}
-        offeredAfter="clean"
-        onChange={(answer) => change({ answer })}
-      />
-      {draft.metric === "logit_diff" && (
+      {offer && (
+        <p className="offer">
+          The prompts themselves say <b>{tokenWord(offer.answer)}</b> and <b>{tokenWord(offer.foil)}</b>.{" "}
+          <button type="button" className="link-button" onClick={() => change(offer)}>
+            Ask about these
+          </button>
+        </p>
+      )}
+      {!ofPairs && (
+        <AnswerField
+          label="Answer"
+          about="the clean prompt's, one token"
+          value={draft.answer}
+          offered={afterClean.data}
+          offeredAfter="clean"
+          onChange={(answer) => change({ answer })}
+        />
+      )}
+      {!ofPairs && draft.metric === "logit_diff" && (
         <AnswerField
           label="Foil"
           about="its rival, the corrupt prompt's"
@@ -52,11 +65,7 @@ export function GradeFields({ draft, change, afterClean, afterCorrupt, baselines
       )}
       {baselines.error && <ErrorNote error={baselines.error} />}
       {baselines.data && (
-        <Gap
-          baselines={baselines.data}
-          same={draft.clean === draft.corrupt}
-          metric={draft.metric === "logit_diff" ? "logit difference" : "log-probability"}
-        />
+        <Gap baselines={baselines.data} metric={METRIC_NAME[draft.metric === "logit_diff" ? "logit_diff" : "logprob"]} />
       )}
     </fieldset>
   );
@@ -65,18 +74,13 @@ export function GradeFields({ draft, change, afterClean, afterCorrupt, baselines
 interface GapProps {
   readonly baselines: Baselines;
   readonly metric: string;
-  /** Whether the two prompts are one and the same. */
-  readonly same: boolean;
 }
 
-function Gap({ baselines: { clean, corrupt }, metric, same }: GapProps) {
-  const small = Math.abs(clean - corrupt) < 0.1;
+/** The two numbers between which a sweep moves; what is wrong with them stands beside the button. */
+function Gap({ baselines: { clean, corrupt }, metric }: GapProps) {
   return (
-    <p className="gap" data-small={small}>
-      Unpatched {metric}: clean <b>{number(clean)}</b>, corrupt <b>{number(corrupt)}</b>.{" "}
-      {same
-        ? "The two prompts are the same, so every cell would equal the baseline: change the word in the corrupt one that the answer depends on."
-        : small && "The prompts hardly differ in it, so a sweep has little to explain."}
+    <p className="gap">
+      Unpatched {metric}: clean <b>{number(clean)}</b>, corrupt <b>{number(corrupt)}</b>.
     </p>
   );
 }

@@ -6,7 +6,7 @@ import { Link } from "../app/Link";
 import { EmptyState } from "../widgets/EmptyState";
 import { ErrorNote } from "../widgets/ErrorNote";
 import { ListTable, type Column } from "../widgets/ListTable";
-import { ago, count } from "../widgets/numbers";
+import { ago, count, grouped } from "../widgets/numbers";
 import { fit, visible } from "../widgets/tokens";
 import { useNow } from "../widgets/useNow";
 import { useHistory } from "./usePast";
@@ -38,12 +38,23 @@ export function History({ shown, comparable, comparedWith, stream }: HistoryProp
   const { reload } = found;
   useEffect(reload, [reload, shown, stream]);
   const now = useNow();
-  const sweeps = found.data?.sweeps ?? [];
+  const [wanted, setWanted] = useState("");
+  const every = found.data?.sweeps ?? [];
+  const sweeps = every.filter((entry) => isFound(entry, wanted));
   return (
     <section className="history" aria-labelledby="history-title">
       <h2 id="history-title">History</h2>
       {found.error && <ErrorNote error={found.error} />}
-      {found.data && sweeps.length === 0 && <EmptyState title="No sweep has been run on this server yet" />}
+      {found.data && every.length === 0 && <EmptyState title="No sweep has been run on this server yet" />}
+      {every.length > 0 && (
+        <label className="field search">
+          <span>
+            Search <small>prompts, answers and hooks, among the {grouped(every.length)} that are listed</small>
+          </span>
+          <input type="search" value={wanted} onChange={(event) => setWanted(event.target.value)} />
+        </label>
+      )}
+      {every.length > 0 && sweeps.length === 0 && <p className="muted">None of them has that.</p>}
       {sweeps.length > 0 && (
         <ListTable label="Sweeps" columns={COLUMNS}>
           {sweeps.map((entry) => (
@@ -67,6 +78,18 @@ export function History({ shown, comparable, comparedWith, stream }: HistoryProp
   );
 }
 
+/** Whether a sweep was asked something with these words in it, in any order and case. */
+export function isFound({ id, provenance }: Pick<SweepEntry, "id" | "provenance">, words: string): boolean {
+  const asked = `${id} ${JSON.stringify(provenance.request)}`.toLowerCase();
+  return words.toLowerCase().split(/\s+/).every((word) => asked.includes(word));
+}
+
+/** Of a sweep over many only their number and a digest are kept. */
+function pairCount(pairs: unknown): number | null {
+  const known = typeof pairs === "object" && pairs !== null && "count" in pairs ? pairs.count : null;
+  return typeof known === "number" ? known : null;
+}
+
 interface RowProps extends HistoryProps {
   readonly entry: SweepEntry;
   readonly now: number;
@@ -76,16 +99,20 @@ function Row({ entry, now, shown, comparable, comparedWith }: RowProps) {
   const { request } = entry.provenance;
   const { answer } = askedTokens(entry);
   const metric = typeof request.metric === "string" ? request.metric : "logprob";
-  const prompt = typeof request.prompt === "string" ? request.prompt : "";
+  const given = request.prompt ?? request.corrupt;
+  const pairs = pairCount(request.pairs);
+  const prompt = typeof given === "string" ? given : pairs === null ? `sweep ${entry.id.slice(0, 8)}` : count(pairs, "pair");
+  const isTable = entry.kind === "table";
   const name = metric in METRIC_NAME ? METRIC_NAME[metric as keyof typeof METRIC_NAME] : metric;
-  const canCompare = comparable && shown !== null && entry.id !== shown && entry.state === "finished";
+  const canCompare = comparable && !isTable && shown !== null && entry.id !== shown && entry.state === "finished";
   return (
     <tr aria-current={entry.id === shown ? "true" : undefined}>
       <td className="prose" title={prompt.length > EXCERPT ? prompt : undefined}>
-        <Link href={`/causal/${entry.id}`}>{fit(visible(prompt), EXCERPT)}</Link>
+        <Link href={`/causal/${entry.id}${isTable ? "?as=table" : ""}`}>{fit(visible(prompt), EXCERPT)}</Link>
       </td>
       <td>
-        {name} of {tokenWord(answer)}
+        {name}
+        {answer !== "" && ` of ${tokenWord(answer)}`}
       </td>
       <td>{cellsText(entry)}</td>
       <td data-state={entry.state}>{entry.state}</td>
@@ -106,5 +133,5 @@ function Row({ entry, now, shown, comparable, comparedWith }: RowProps) {
 
 function cellsText({ cells, done, state }: SweepEntry): string {
   if (cells === null) return "";
-  return state === "finished" ? count(cells, "cell") : `${done} of ${count(cells, "cell")}`;
+  return state === "finished" ? count(cells, "cell") : `${grouped(done)} of ${count(cells, "cell")}`;
 }

@@ -7,9 +7,11 @@ import type { SweepState } from "../api/types";
 import type { Theme } from "../widgets/colors";
 import { EmptyState } from "../widgets/EmptyState";
 import { ErrorNote } from "../widgets/ErrorNote";
-import { count } from "../widgets/numbers";
+import { count, grouped } from "../widgets/numbers";
+import { useNow } from "../widgets/useNow";
 import { ExportMenu } from "./ExportMenu";
 import { HeatmapPanels } from "./HeatmapPanels";
+import { leftText, secondsLeft } from "./pace";
 import { SweepFacts } from "./SweepFacts";
 import { isOver, siteKey } from "./sweepView";
 import type { Sweep } from "./useSweep";
@@ -69,6 +71,7 @@ function Progress({ id, sweep }: { readonly id: string; readonly sweep: Sweep })
   const [stopping, setStopping] = useState(false);
   const [failure, setFailure] = useState<Error | null>(null);
   const { view, stream } = sweep;
+  const now = useNow(1_000);
   if (isOver(view) || stream === "ended") return null;
   const stop = async () => {
     setStopping(true);
@@ -86,15 +89,21 @@ function Progress({ id, sweep }: { readonly id: string; readonly sweep: Sweep })
         {stream === "disconnected"
           ? "connection lost, trying again"
           : view.cells > 0
-            ? `${view.done} of ${count(view.cells, "cell")}`
+            ? `${grouped(view.done)} of ${count(view.cells, "cell")}`
             : "waiting"}
       </span>
+      <TimeLeft seconds={stream === "disconnected" ? null : secondsLeft(sweep.pace, view.cells, now)} />
       <button type="button" disabled={stopping} onClick={() => void stop()}>
         Stop
       </button>
       {failure && <ErrorNote error={failure} />}
     </div>
   );
+}
+
+/** Not spoken: it changes every second. */
+function TimeLeft({ seconds }: { readonly seconds: number | null }) {
+  return <span className="muted">{seconds === null ? "" : leftText(seconds)}</span>;
 }
 
 const ENDINGS: Partial<Record<SweepState, string>> = {

@@ -3,7 +3,7 @@
 import type { Capabilities, Hook, Pairing, SourceRun } from "../api/types";
 import { HOOK_MEANING } from "../widgets/look.generated";
 import type { AlignedPrompts } from "./alignment";
-import { HOOKS, PAIRINGS, parseLayers, type Draft } from "./draft";
+import { EMPTY_DRAFT, HEAD_HOOKS, hooksOver, PAIRINGS, parseLayers, type Draft, type Over } from "./draft";
 
 interface WhereFieldsProps {
   readonly draft: Draft;
@@ -12,6 +12,11 @@ interface WhereFieldsProps {
   readonly aligned: AlignedPrompts | null;
   readonly runs: readonly SourceRun[];
 }
+
+const OVER: readonly (readonly [Over, string])[] = [
+  ["sites", "whole layers"],
+  ["heads", "single heads"],
+];
 
 const PAIRING_MEANING: Record<Pairing, string> = {
   strict: "leave them out",
@@ -25,13 +30,28 @@ export function WhereFields({ draft, change, capabilities, aligned, runs }: Wher
   const { n_layers: nLayers, hooks } = capabilities.model;
   const badLayers = parseLayers(draft.layers, nLayers) === null;
   const toggle = (hook: Hook, on: boolean) =>
-    change({ hooks: HOOKS.filter((each) => (each === hook ? on : draft.hooks.includes(each))) });
+    change({ hooks: hooksOver(draft.over).filter((each) => (each === hook ? on : draft.hooks.includes(each))) });
   return (
     <fieldset>
       <legend className="unseen">Where it is patched</legend>
       <h2>Where it is patched</h2>
+      {capabilities.model.heads && (
+        <div className="choices beside" role="radiogroup" aria-label="What a cell is">
+          {OVER.map(([over, name]) => (
+            <label key={over} className="choice">
+              <input
+                type="radio"
+                name="over"
+                checked={draft.over === over}
+                onChange={() => change({ over, hooks: over === "heads" ? HEAD_HOOKS : EMPTY_DRAFT.hooks, positions: "all" })}
+              />
+              <span>{name}</span>
+            </label>
+          ))}
+        </div>
+      )}
       <div className="choices" role="group" aria-label="Hooks">
-        {HOOKS.filter((hook) => hooks.includes(hook)).map((hook) => (
+        {hooksOver(draft.over).filter((hook) => hooks.includes(hook)).map((hook) => (
           <label key={hook} className="choice">
             <input
               type="checkbox"
@@ -47,7 +67,7 @@ export function WhereFields({ draft, change, capabilities, aligned, runs }: Wher
       <div className="short-fields">
         <label className="field">
           <span>
-            Layers <small>all, or 0-{nLayers - 1}</small>
+            Layers <small>all, 0-{nLayers - 1}, 0:{nLayers}:5</small>
           </span>
           <input
             type="text"
@@ -90,7 +110,7 @@ export function WhereFields({ draft, change, capabilities, aligned, runs }: Wher
           </select>
         </label>
       )}
-      <SourceField draft={draft} change={change} runs={runs} />
+      {draft.over === "sites" && draft.pairs === "" && <SourceField draft={draft} change={change} runs={runs} />}
     </fieldset>
   );
 }

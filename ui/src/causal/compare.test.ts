@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { SweepSummary } from "../api/types";
-import { difference, differenceTable, requestDifferences } from "./compare";
+import { difference, differenceTable, requestDifferences, whyNot } from "./compare";
 
 const summary = (changes: Partial<SweepSummary>): SweepSummary =>
   ({
@@ -40,9 +40,14 @@ it("of grids by hook goes hook by hook", () => {
   const made = difference(summary({ hook_grids, hook: "mlp_out" }), summary({ hook_grids, hook: "mlp_out" }));
   expect([...(made?.values.mlp_out ?? [])]).toEqual([0, 0, 0, 0]);
 });
-it("warns of other units and other tokens", () => {
-  const made = difference(summary({}), summary({ metric: "recovered", tokens: { prompt: ["a", "x"], clean: null } }));
-  expect(made?.warnings).toHaveLength(2);
+it("warns of other tokens", () => {
+  const made = difference(summary({}), summary({ tokens: { prompt: ["a", "x"], clean: null } }));
+  expect(made?.warnings).toHaveLength(1);
+});
+it("of numbers of different units there is none, and it says why", () => {
+  expect(difference(summary({}), summary({ metric: "recovered" }))).toBeNull();
+  expect(whyNot(summary({}), summary({ metric: "recovered" }))).toContain("logprob and recovered");
+  expect(whyNot(summary({}), summary({}))).toBeNull();
 });
 it("of sweeps without a common cell is none", () => {
   expect(difference(summary({}), summary({ positions: [7, 8] }))).toBeNull();

@@ -13,8 +13,15 @@ export interface Difference {
   readonly warnings: readonly string[];
 }
 
-/** `one` minus `other`; null when they have no cell in common. */
+/** Why two sweeps are not subtracted: numbers of different units have no difference. Null where they are. */
+export function whyNot(one: SweepSummary, other: SweepSummary): string | null {
+  if (one.metric === other.metric) return null;
+  return `The metrics differ, ${one.metric} and ${other.metric}: numbers of different units are not subtracted.`;
+}
+
+/** `one` minus `other`; null when they have no cell in common, or different units. */
 export function difference(one: SweepSummary, other: SweepSummary): Difference | null {
+  if (whyNot(one, other) !== null) return null;
   const hooks = hooksOf(one).filter((hook) => hooksOf(other).includes(hook));
   const layers = one.layers.filter((layer) => other.layers.includes(layer));
   const positions = one.positions.filter((position) => other.positions.includes(position));
@@ -79,9 +86,6 @@ const IRRELEVANT = new Set(["source_run", "keep_source", "stream", "logprobs", "
 
 function warnings(one: SweepSummary, other: SweepSummary, positions: readonly number[]): string[] {
   const found: string[] = [];
-  if (one.metric !== other.metric) {
-    found.push(`The metrics differ, ${one.metric} and ${other.metric}: the numbers have different units.`);
-  }
   const differing = positions.filter((position) => one.tokens.prompt[position] !== other.tokens.prompt[position]);
   if (differing.length > 0) {
     found.push(

@@ -91,6 +91,15 @@ it("layers are all of them, or numbers and ranges that exist", () => {
   ]);
 });
 
+it("layers are written as on the command line, where the end is left out", () => {
+  expect(parseLayers("0:30:5", 30)).toEqual([0, 5, 10, 15, 20, 25]);
+  expect(parseLayers("27:", 30)).toEqual([27, 28, 29]);
+  expect(parseLayers(":2, 7-8", 30)).toEqual([0, 1, 7, 8]);
+  expect(["0:31", "5:5", "0:30:0", "30:", "1:2:3:4", "-3:"].map((text) => parseLayers(text, 30))).toEqual(
+    Array.from({ length: 6 }, () => null),
+  );
+});
+
 describe("a sweep of the past", () => {
   const record = (request: Record<string, unknown>): SweepRecord =>
     ({ provenance: { request, n_layers: 4 }, summary: { positions: [3, 4] } }) as unknown as SweepRecord;

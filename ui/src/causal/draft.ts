@@ -6,7 +6,13 @@
 import type { Hook, Metric, Pairing, PatchSweepRequest, SweepRecord } from "../api/types";
 import { ranges } from "../widgets/numbers";
 
+/** What stands in the cells: sites of whole layers, or single heads. */
+export type Over = "sites" | "heads";
+
 export interface Draft {
+  readonly over: Over;
+  /** Instead of the two prompts: `agreement:40`, or `file:mine.jsonl`. */
+  readonly pairs: string;
   readonly clean: string;
   readonly corrupt: string;
   /** The token's text, or `token_id:<id>`. */
@@ -26,6 +32,8 @@ export interface Draft {
 }
 
 export const EMPTY_DRAFT: Draft = {
+  over: "sites",
+  pairs: "",
   clean: "",
   corrupt: "",
   answer: "",
@@ -41,6 +49,7 @@ export const EMPTY_DRAFT: Draft = {
 };
 
 export const HOOKS: readonly Hook[] = ["pre_attn", "post_attn", "post_block", "mlp_in", "mlp_out"];
+export const HEAD_HOOKS: readonly Hook[] = ["z", "q", "k", "v", "pattern"];
 export const METRICS: readonly Metric[] = ["logprob", "logit_diff", "recovered"];
 export const PAIRINGS: readonly Pairing[] = ["strict", "first", "last", "proportional", "mean"];
 
@@ -50,6 +59,8 @@ const TOKEN_ID = /^token_id:(\d+)$/;
 export function queryOfDraft(draft: Draft): URLSearchParams {
   const query = new URLSearchParams();
   const put = (name: string, value: string, usual: string) => value !== usual && query.set(name, value);
+  put("over", draft.over, EMPTY_DRAFT.over);
+  put("pairs", draft.pairs, "");
   put("clean", draft.clean, "");
   put("corrupt", draft.corrupt, "");
   put("answer", draft.answer, "");
@@ -72,16 +83,19 @@ export function causalAddress(draft: Partial<Draft>): string {
 
 /** The draft in an address; null when there is none. */
 export function draftOfQuery(query: URLSearchParams): Draft | null {
-  if (!query.has("clean") && !query.has("corrupt")) return null;
+  if (!query.has("clean") && !query.has("corrupt") && !query.has("pairs")) return null;
+  const over = query.get("over") === "heads" ? "heads" : "sites";
   const positions = query.get("positions") ?? "all";
   const hooks = (query.get("hooks") ?? "").split(",");
   return {
+    over,
+    pairs: query.get("pairs") ?? "",
     clean: query.get("clean") ?? "",
     corrupt: query.get("corrupt") ?? "",
     answer: query.get("answer") ?? "",
     foil: query.get("foil") ?? "",
     metric: oneOf(METRICS, query.get("metric")) ?? EMPTY_DRAFT.metric,
-    hooks: query.has("hooks") ? HOOKS.filter((hook) => hooks.includes(hook)) : EMPTY_DRAFT.hooks,
+    hooks: query.has("hooks") ? hooksOver(over).filter((hook) => hooks.includes(hook)) : EMPTY_DRAFT.hooks,
     layers: query.get("layers") ?? "all",
     positions: positions === "all" ? "all" : (parseNumbers(positions) ?? []),
     pairing: oneOf(PAIRINGS, query.get("pairing")) ?? EMPTY_DRAFT.pairing,
@@ -98,6 +112,8 @@ export function draftOfRecord(record: SweepRecord): Draft | null {
   const layers = listedLayers(request.layers);
   const all = layers.length === record.provenance.n_layers;
   return {
+    over: "sites",
+    pairs: "",
     clean: request.clean_prompt,
     corrupt: request.prompt,
     answer: request.answer_token ?? idText(request.answer_token_id),
@@ -117,6 +133,11 @@ export type Prepared =
   | { readonly request: PatchSweepRequest; readonly problem: null }
   | { readonly request: null; readonly problem: string };
 
+/** The hooks there are to choose from. */
+export function hooksOver(over: Over): readonly Hook[] {
+  return over === "heads" ? HEAD_HOOKS : HOOKS;
+}
+
 /** The request that a draft stands for, or the first thing that it lacks. */
 export function prepare(draft: Draft, nLayers: number, newRun: string): Prepared {
   const layers = parseLayers(draft.layers, nLayers);
@@ -124,7 +145,7 @@ export function prepare(draft: Draft, nLayers: number, newRun: string): Prepared
   const refused = (problem: string): Prepared => ({ request: null, problem });
   const problem = lacks(draft);
   if (problem !== null) return refused(problem);
-  if (layers === null) return refused(`Layers are “all”, or numbers from 0 to ${nLayers - 1} such as 0-4, 7.`);
+  if (layers === null) return refused(`Layers are “all”, or numbers from 0 to ${nLayers - 1} such as 0-4, 7 or 0:${nLayers}:5.`);
   if (alpha === null) return refused("Write alpha, a number: 1 replaces, 0 changes nothing.");
   return {
     problem: null,
@@ -145,7 +166,8 @@ export function prepare(draft: Draft, nLayers: number, newRun: string): Prepared
   };
 }
 
-function lacks(draft: Draft): string | null {
+export function lacks(draft: Draft): string | null {
+  if (draft.pairs !== "") return draft.hooks.length === 0 ? "Choose at least one hook." : null;
   if (draft.clean.trim() === "") return "Write the clean prompt: the one that shows the behaviour.";
   if (draft.corrupt.trim() === "") return "Write the corrupt prompt: the one that is patched.";
   if (draft.answer === "") return "Choose the answer: the token that is graded.";
@@ -153,6 +175,11 @@ function lacks(draft: Draft): string | null {
   if (draft.hooks.length === 0) return "Choose at least one hook.";
   if (draft.positions !== "all" && draft.positions.length === 0) return "Choose at least one position.";
   return null;
+}
+
+/** The token id that a draft names, or the text. */
+export function tokenOf(token: string): string | number {
+  return idOf(token) ?? token;
 }
 
 function graded(role: "answer" | "foil", token: string): Partial<PatchSweepRequest> {
@@ -166,25 +193,43 @@ export function idOf(token: string): number | null {
   return id === undefined ? null : Number(id);
 }
 
-/** `all`, or `0-4, 7`; null when it is neither or names a layer that is not there. */
+/** `all`, `0-4, 7`, or as on the command line `0:30:5`; null when it is none, or names a layer that is not there. */
 export function parseLayers(text: string, nLayers: number): number[] | null {
   if (text.trim() === "all") return Array.from({ length: nLayers }, (_, layer) => layer);
-  const layers = parseNumbers(text);
+  const layers = parseNumbers(text, nLayers);
   return layers && layers.length > 0 && layers.every((layer) => layer < nLayers) ? layers : null;
 }
 
-/** `0-4, 7` as numbers, each once, in order; null when it is something else. */
-function parseNumbers(text: string): number[] | null {
+const RANGE = /^(\d{1,6})(?:\s*[-\u2013]\s*(\d{1,6}))?$/;
+/** As Python slices: the end is left out, and either end may be. */
+const SLICE = /^(\d{1,6})?:(\d{1,6})?(?::(\d{1,6}))?$/;
+
+/** `0-4, 7, 10:30:5` as numbers, each once, in order; null when it is something else. */
+function parseNumbers(text: string, end: number | null = null): number[] | null {
   const found = new Set<number>();
-  for (const part of text
-    .split(",")
-    .map((each) => each.trim())
-    .filter((each) => each !== "")) {
-    const [, from, to] = /^(\d{1,6})(?:\s*[-\u2013]\s*(\d{1,6}))?$/.exec(part) ?? [];
-    if (from === undefined) return null;
-    for (let n = Number(from); n <= Number(to ?? from); n++) found.add(n);
+  const parts = text.split(",").map((each) => each.trim());
+  for (const part of parts.filter((each) => each !== "")) {
+    const numbers = rangeOf(part) ?? sliceOf(part, end);
+    if (numbers === null) return null;
+    for (const n of numbers) found.add(n);
   }
   return [...found].sort((a, b) => a - b);
+}
+
+function rangeOf(part: string): number[] | null {
+  const [, from, to = from] = RANGE.exec(part) ?? [];
+  return from === undefined ? null : stepped(Number(from), Number(to) + 1, 1);
+}
+
+function sliceOf(part: string, end: number | null): number[] | null {
+  const [whole, from = "0", to = end, step = "1"] = SLICE.exec(part) ?? [];
+  if (whole === undefined || to === null || Number(step) === 0) return null;
+  const numbers = stepped(Number(from), Number(to), Number(step));
+  return numbers.length === 0 ? null : numbers;
+}
+
+function stepped(from: number, to: number, step: number): number[] {
+  return Array.from({ length: Math.max(Math.ceil((to - from) / step), 0) }, (_, n) => from + n * step);
 }
 
 function listedLayers(layers: PatchSweepRequest["layers"] | undefined): number[] {
@@ -208,7 +253,7 @@ function numberIn(text: string): number | null {
   return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : null;
 }
 
-function idText(id: number | null | undefined): string {
+export function idText(id: number | null | undefined): string {
   return id === null || id === undefined ? "" : `token_id:${id}`;
 }
 

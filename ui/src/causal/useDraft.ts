@@ -5,8 +5,11 @@ import type { SweepRecord } from "../api/types";
 import { navigate, queryOf, useAddress, withQuery } from "../app/location";
 import { draftOfQuery, draftOfRecord, queryOfDraft, type Draft } from "./draft";
 import { exampleDraft } from "./examples";
+import { draftOfTable } from "./tableDraft";
 
 const SETTLE_MS = 300;
+/** What the address says of the sweep that is shown, which another draft beside it does not change. */
+const KEPT = ["with", "as", "head", "sort"];
 const FIRST_DRAFT = exampleDraft("eiffel");
 
 interface Edited {
@@ -26,7 +29,7 @@ export interface DraftState {
 export function useDraft(sweep: string | null, record: SweepRecord | null): DraftState {
   const address = useAddress();
   const [edited, setEdited] = useState<Edited | null>(null);
-  const given = draftOfQuery(queryOf(address)) ?? (record && draftOfRecord(record));
+  const given = draftOfQuery(queryOf(address)) ?? (record && (record.kind === "table" ? draftOfTable(record) : draftOfRecord(record)));
   const mine = edited !== null && edited.beside === sweep ? edited : null;
   const draft = mine?.draft ?? given ?? edited?.draft ?? FIRST_DRAFT;
 
@@ -34,8 +37,9 @@ export function useDraft(sweep: string | null, record: SweepRecord | null): Draf
     if (mine === null || mine.inAddress) return;
     const timer = setTimeout(() => {
       const path = sweep === null ? "/causal" : `/causal/${encodeURIComponent(sweep)}`;
-      const compared = queryOf(window.location.search).get("with");
-      navigate(withQuery(`${path}?${queryOfDraft(mine.draft).toString()}`, { with: compared }), { replace: true });
+      const shown = queryOf(window.location.search);
+      const kept = Object.fromEntries(KEPT.map((name) => [name, sweep === null ? null : shown.get(name)]));
+      navigate(withQuery(`${path}?${queryOfDraft(mine.draft).toString()}`, kept), { replace: true });
       setEdited({ ...mine, inAddress: true });
     }, SETTLE_MS);
     return () => clearTimeout(timer);

@@ -6,6 +6,7 @@ import { follow, type StreamState } from "../api/events";
 import { eventsAddress } from "../api/sweeps";
 import type { SweepEvent, SweepRecord } from "../api/types";
 import { useRecord } from "./usePast";
+import { NO_PACE, paced, type Pace } from "./pace";
 import { EMPTY_VIEW, reduceSweep, type SweepView } from "./sweepView";
 
 const FLUSH_MS = 16;
@@ -16,6 +17,7 @@ interface Followed {
   /** When the first cell was heard, in milliseconds, and how many come a second since. */
   readonly since: number | null;
   readonly perSecond: number | null;
+  readonly pace: Pace;
 }
 
 interface Heard {
@@ -24,14 +26,15 @@ interface Heard {
   readonly now: number;
 }
 
-const NOBODY: Followed = { id: null, view: EMPTY_VIEW, since: null, perSecond: null };
+const NOBODY: Followed = { id: null, view: EMPTY_VIEW, since: null, perSecond: null, pace: NO_PACE };
 
 function hear(before: Followed, { id, events, now }: Heard): Followed {
   const known = before.id === id ? before : { ...NOBODY, id };
   const view = reduceSweep(known.view, events);
   const since = known.since ?? (view.done > 0 ? now : null);
   const seconds = since === null ? 0 : (now - since) / 1000;
-  return { id, view, since, perSecond: seconds > 0.2 ? view.done / seconds : known.perSecond };
+  const perSecond = seconds > 0.2 ? view.done / seconds : known.perSecond;
+  return { id, view, since, perSecond, pace: paced(known.pace, view.done, now) };
 }
 
 export interface Sweep {
@@ -39,6 +42,7 @@ export interface Sweep {
   readonly record: SweepRecord | null;
   readonly stream: StreamState | "ended";
   readonly perSecond: number | null;
+  readonly pace: Pace;
   readonly error: Error | null;
 }
 
@@ -51,7 +55,7 @@ export function useSweep(id: string | null): Sweep {
   useEffect(() => {
     if (id === null) return;
     const control = new AbortController();
-    const flush = batching((events) => dispatch({ id, events, now: performance.now() }));
+    const flush = batching((events) => dispatch({ id, events, now: Date.now() }));
     const say = (stream: Sweep["stream"], error: Error | null = null) => {
       if (!control.signal.aborted) setState({ id, stream, error });
     };
@@ -83,6 +87,7 @@ export function useSweep(id: string | null): Sweep {
     record: found.data,
     stream: current?.stream ?? "connecting",
     perSecond: mine ? followed.perSecond : null,
+    pace: mine ? followed.pace : NO_PACE,
     error: current?.error ?? found.error,
   };
 }

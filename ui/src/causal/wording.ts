@@ -33,8 +33,9 @@ export function tokenWord(token: string): string {
 export function askedTokens(entry: SweepEntry): { answer: string; foil: string } {
   const { request } = entry.provenance;
   const asked = (role: string): string => {
-    const text = request[`${role}_token`];
-    const id = request[`${role}_token_id`];
+    const given = request[role];
+    const text = request[`${role}_token`] ?? (Array.isArray(given) ? given.join(" or ") : given);
+    const id = request[`${role}_token_id`] ?? given;
     return typeof text === "string" ? text : typeof id === "number" ? `token_id:${id}` : "";
   };
   return { answer: asked("answer"), foil: asked("foil") };

@@ -33,6 +33,7 @@ const COPY = {
   vocabulary: { layer: null },
   layer_vocabulary: { "3": { layer: 3 } },
   scatter: { "3": { layer: 3 } },
+  changed: { known: [[0, 20]] },
   views: { "1-0": { more: false } },
   cards: { "3": CARDS },
 } as unknown as RunCopy;
@@ -45,6 +46,7 @@ it.each([
   ["/layers?run=it&measure=activation&columns=99&from=2&to=5", { measure: "activation" }],
   ["/vocabulary?run=it&limit=25", { layer: null }],
   ["/vocabulary?run=it&limit=25&layer=3", { layer: 3 }],
+  ["/changed?run=it", { known: [[0, 20]] }],
   ["/scatter?run=it&layer=3", { layer: 3 }],
   ["/scatter?run=it&layer=4", null],
   ["/generation?run=it&id=1-0", { more: false }],

@@ -21,10 +21,14 @@ export function answerOf(copy: RunCopy, { pathname, searchParams }: URL): unknow
       return copy.rewards;
     case "analytics/health":
       return copy.health;
+    case "analytics/telemetry":
+      return copy.telemetry ?? null;
     case "analytics/scatter":
       return at(copy.scatter, layer);
     case "analytics/vocabulary":
       return layer === "" ? copy.vocabulary : at(copy.layer_vocabulary, layer);
+    case "analytics/changed":
+      return copy.changed ?? null;
     case "analytics/generations":
       return copy.generations;
     case "analytics/generation":

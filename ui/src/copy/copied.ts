@@ -1,7 +1,7 @@
 /** Whether this page is a copy of a run, in a file of its own: there is no server then. */
 
 import { createContext, useContext } from "react";
-import type { Curves, FeatureCards, GenerationPage, GenerationView, Measure, Overview, Scatter, Tile, Vocabulary } from "../api/analytics";
+import type { ChangedAnswer, Curves, FeatureCards, GenerationPage, GenerationView, Measure, Overview, Scatter, Tile, Vocabulary } from "../api/analytics";
 import type { RunRow } from "../api/runs";
 
 type ByLayer<T> = Readonly<Record<string, T>>;
@@ -19,9 +19,11 @@ export interface RunCopy {
   readonly features: ByLayer<readonly Tile[]>;
   readonly rewards: Curves;
   readonly health: Curves;
+  readonly telemetry?: Curves | null;
   readonly scatter: ByLayer<Scatter>;
   readonly vocabulary: Vocabulary;
   readonly layer_vocabulary: ByLayer<Vocabulary>;
+  readonly changed?: ChangedAnswer | null;
   readonly generations: GenerationPage;
   /** By id, as are the pieces. */
   readonly views: Readonly<Record<string, GenerationView>>;

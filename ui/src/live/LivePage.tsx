@@ -9,7 +9,6 @@ import type { Theme } from "../widgets/colors";
 import { EmptyState } from "../widgets/EmptyState";
 import { ErrorNote } from "../widgets/ErrorNote";
 import { StatusBar } from "../widgets/StatusBar";
-import { useNow } from "../widgets/useNow";
 import { NoRuns } from "../runs/NoRuns";
 import { landing } from "../runs/status";
 import { RunView } from "./RunView";
@@ -29,9 +28,8 @@ export default function LivePage({ run, server, theme }: LivePageProps) {
   const runs = listed.data?.runs ?? [];
   const [landed, setLanded] = useState<string | null>(null);
   const wanted = run ?? landed;
-  const now = useNow() / 1000;
-  const shown = runs.find((each) => each.run === wanted) ?? (run === null ? landing(runs, now) : undefined);
-  if (run === null && shown && landed !== shown.run) setLanded(shown.run); // stay with it, whoever writes next
+  const shown = runs.find((each) => each.run === wanted) ?? (run === null ? landing(runs) : undefined);
+  if (run === null && shown && landed !== shown.run) setLanded(shown.run); // stay with it, whichever run is written next
   if (shown) return <RunView key={shown.run} run={shown} runs={runs} server={server} theme={theme} />;
   return (
     <>

@@ -28,7 +28,7 @@ export function LiveStatus({ live, stream, first, paused }: LiveStatusProps) {
       </span>
       {behind > 0 && <span>{size(behind)} still to come</span>}
       <span>{data.idle !== null ? `waiting: ${data.idle}` : data.source === null ? "" : sourceText(data.source)}</span>
-      {data.heardAt > 0 && <span>last sign of life {ago((now - data.heardAt) / 1000)}</span>}
+      {data.heardAt > 0 && <span title="From the server, whether or not the run goes on">server heard {ago((now - data.heardAt) / 1000)}</span>}
       {paused && <b>paused</b>}
     </StatusBar>
   );

@@ -4,8 +4,8 @@ import type { RunRow } from "../api/runs";
 import { navigate } from "../app/location";
 import { useCopy } from "../copy/copied";
 import { useNow } from "../widgets/useNow";
-import { isTraining, statusText } from "../runs/status";
-import { ago, count, modelName } from "../widgets/numbers";
+import { isTraining, secondsLeft, statusText } from "../runs/status";
+import { ago, count, duration, grouped, modelName } from "../widgets/numbers";
 import { SaveRun } from "./SaveRun";
 
 interface RunHeadProps {
@@ -19,10 +19,12 @@ interface RunHeadProps {
 export function RunHead({ run, runs, newest, records }: RunHeadProps) {
   const copied = useCopy() !== null;
   const now = useNow() / 1000;
+  const left = copied ? null : secondsLeft(run);
   const facts = [
     run.model === null ? null : modelName(run.model),
-    run.status === null && !run.live ? null : statusText(run, copied ? (run.written ?? 0) : now),
-    newest === null ? null : `step ${newest}`,
+    run.status === null && !run.live ? null : statusText(run),
+    newest === null ? null : `step ${grouped(newest)}${run.max_steps == null ? "" : ` of ${grouped(run.max_steps)}`}`,
+    left === null ? null : `about ${duration(left)} left`,
     records === null ? null : count(records, "record"),
     run.last_checkpoint === null ? null : `checkpoint-${run.last_checkpoint}`,
     run.written === null || copied ? null : `written ${ago(now - run.written)}`,
@@ -39,7 +41,7 @@ export function RunHead({ run, runs, newest, records }: RunHeadProps) {
             {runs.map((each) => (
               <option key={each.run} value={each.run}>
                 {each.run}
-                {isTraining(each, now) ? " (training)" : ""}
+                {isTraining(each) ? " (training)" : ""}
               </option>
             ))}
           </select>

@@ -1,6 +1,6 @@
 /** One run, live. */
 
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import * as analytics from "../api/analytics";
 import { gatewayHealth, type RunRow } from "../api/runs";
 import { useResource } from "../api/useResource";
@@ -10,8 +10,10 @@ import type { Theme } from "../widgets/colors";
 import { EmptyState } from "../widgets/EmptyState";
 import { ErrorNote } from "../widgets/ErrorNote";
 import { CursorContext, TimeCursor } from "./cursor";
+import { Drawer } from "./Drawer";
 import { LiveStatus } from "./LiveStatus";
 import { Alarms, standing } from "./panels/Alarms";
+import { ChangedPanel } from "./panels/ChangedPanel";
 import { FeatureCard } from "./panels/FeatureCard";
 import { FeaturesPanel } from "./panels/FeaturesPanel";
 import { GenerationsPanel } from "./panels/GenerationsPanel";
@@ -24,9 +26,14 @@ import { ScatterPanel } from "./panels/ScatterPanel";
 import { StreamLog } from "./panels/StreamLog";
 import { TimeBar } from "./panels/TimeBar";
 import { VocabularyPanel } from "./panels/VocabularyPanel";
+import { TelemetryPanel } from "./panels/TelemetryPanel";
+import { Ended } from "../runs/Ended";
 import { RunHead } from "./RunHead";
-import { stepStretch, stretchKey, useAsked, useScene } from "./scene";
+import { stepStretch, stretchKey, useAsked, useScene, type Scene } from "./scene";
+import { TestPanel } from "./test/TestPanel";
 import { useKept } from "./useKept";
+import { useOpened } from "./useOpened";
+import { featureText } from "./view/address";
 
 interface RunViewProps {
   readonly run: RunRow;
@@ -40,7 +47,7 @@ const COLUMNS = 256;
 
 export function RunView({ run, runs, server, theme }: RunViewProps) {
   const [cursor] = useState(() => new TimeCursor());
-  const scene = useScene(run, theme);
+  const scene = useScene(run, theme, server.capabilities !== null);
   const { live, shown } = scene;
   const copy = useCopy();
   const gateway = useResource(copy ? null : "gateway", gatewayHealth, { every: HEALTH_MS });
@@ -56,8 +63,9 @@ export function RunView({ run, runs, server, theme }: RunViewProps) {
   const nothing = scene.extent === null && !scene.overview.loading && !scene.overview.error;
   return (
     <CursorContext value={cursor}>
-      <main className="page live" id="main">
+      <main className="page live" id="main" data-opened={isOpen(scene)}>
         <RunHead run={run} runs={runs} newest={newest} records={records} />
+        <Ended run={run} />
         {live.refused !== null && <ErrorNote error={live.refused} />}
         <Alarms alarms={standing(live.data, health?.alarms ?? [])} stream={stream} bad={live.data.counts.bad} />
         <TimeBar scene={scene} />
@@ -69,28 +77,49 @@ export function RunView({ run, runs, server, theme }: RunViewProps) {
           <div className="live-panels">
             <LayersPanel scene={scene} />
             {shown.layer !== null && <FeaturesPanel scene={scene} layer={shown.layer} key={shown.layer} />}
-            {shown.feature && <FeatureCard scene={scene} name={shown.feature} />}
             <LossPanel scene={scene} />
             <RewardPanel scene={scene} />
+            <TelemetryPanel scene={scene} />
             <HealthPanel scene={scene} asked={asked} curves={health} />
             <ScatterPanel scene={scene} layers={layers} />
             <VocabularyPanel scene={scene} />
+            <ChangedPanel scene={scene} />
             <GenerationsPanel scene={scene} />
-            {shown.generation !== null && (
-              <Inspector
-                scene={scene}
-                id={shown.generation}
-                model={server.capabilities?.model.name ?? null}
-                key={shown.generation}
-              />
-            )}
             {copy === null && <StreamLog notices={live.data.notices} />}
           </div>
         )}
+        <Opened scene={scene} model={server.capabilities?.model.name ?? null} />
       </main>
       {copy === null && (
         <LiveStatus live={live} stream={stream} first={scene.overview.data?.first_step ?? null} paused={scene.paused} />
       )}
     </CursorContext>
   );
+}
+
+/** A feature, a generation and a test, beside whatever they were opened from. */
+function Opened({ scene, model }: { readonly scene: Scene; readonly model: string | null }) {
+  const { feature, generation, test } = scene.shown;
+  const panels = new Map([
+    [feature && `feature ${featureText(feature)}`, feature && <FeatureCard scene={scene} name={feature} />],
+    [
+      generation && `generation ${generation}`,
+      generation && <Inspector scene={scene} id={generation} model={model} key={generation} />,
+    ],
+    [test && `test ${test}`, test && <TestPanel scene={scene} id={test} key={test} />],
+  ]);
+  const order = useOpened([...panels.keys()]);
+  const [newest] = order;
+  if (newest === undefined) return null;
+  return (
+    <Drawer opened={newest} onClose={() => scene.go({ feature: null, generation: null, test: null })}>
+      {order.map((name) => (
+        <Fragment key={name}>{panels.get(name)}</Fragment>
+      ))}
+    </Drawer>
+  );
+}
+
+function isOpen({ shown: { feature, generation, test } }: Scene): boolean {
+  return feature !== null || generation !== null || test !== null;
 }

@@ -18,6 +18,8 @@ import { rangeOf, type Extent } from "./view/window";
 export interface Scene {
   readonly run: RunRow;
   readonly theme: Theme;
+  /** Whether the server has models, and so can test what is seen. */
+  readonly able: boolean;
   readonly live: LiveState;
   readonly paused: boolean;
   readonly setPaused: (paused: boolean) => void;
@@ -40,7 +42,7 @@ const PATIENCE_MS = 8_000;
 const BUSY_MS = 4_000;
 const CALM_MS = 15_000;
 
-export function useScene(run: RunRow, theme: Theme): Scene {
+export function useScene(run: RunRow, theme: Theme, able: boolean): Scene {
   const address = useAddress();
   const shown = useMemo(() => readAddress(queryOf(address)), [address]);
   const [paused, setPaused] = useState(false);
@@ -64,7 +66,7 @@ export function useScene(run: RunRow, theme: Theme): Scene {
   const unit = unitOf(overview.data, live);
   const extent = extentOf(overview.data, live, unit);
   const { from, to } = extent ? rangeOf(shown.window, extent) : { from: 0, to: 1 };
-  return { run, theme, live, paused, setPaused, overview, shown, go, unit, extent, from, to, every };
+  return { run, theme, able, live, paused, setPaused, overview, shown, go, unit, extent, from, to, every };
 }
 
 /** An answer of the server about this run, asked for again while the run goes on. */

@@ -15,12 +15,13 @@ export interface LegendProps {
   readonly keys: readonly LegendKey[];
 }
 
-export type LegendKey = "max" | "min" | "noise" | "none";
+export type LegendKey = "max" | "min" | "noise" | "doubt" | "none";
 
 const KEY_TEXT: Record<LegendKey, string> = {
   max: "largest",
   min: "smallest",
   noise: "within the noise floor",
+  doubt: "not significant",
   none: "no number",
 };
 

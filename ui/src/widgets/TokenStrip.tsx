@@ -15,6 +15,8 @@ export interface StripToken {
   readonly chosen?: boolean;
   /** Why it cannot be chosen. */
   readonly reason?: string | undefined;
+  /** What is known of it, shown when somebody points at it. */
+  readonly says?: string | undefined;
   readonly color?: { readonly background: string; readonly text: string } | undefined;
 }
 
@@ -70,6 +72,7 @@ export function TokenStrip({ label, tokens, onToggle }: TokenStripProps) {
   );
 }
 
-function titleOf({ position, reason }: StripToken): string {
-  return reason === undefined ? `position ${position}` : `position ${position}: ${reason}`;
+function titleOf({ position, reason, says }: StripToken): string {
+  const more = reason ?? says;
+  return more === undefined ? `position ${position}` : `position ${position}: ${more}`;
 }

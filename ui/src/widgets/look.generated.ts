@@ -14,7 +14,13 @@ export const HOOK_MEANING = {
   "post_attn": "residual stream after attention",
   "post_block": "residual stream leaving the layer",
   "mlp_in": "normalised MLP input",
-  "mlp_out": "MLP output, before it is added back"
+  "mlp_out": "MLP output, before it is added back",
+  "attn_out": "attention branch, before it is added back",
+  "z": "a head's weighted sum of values, before the output projection",
+  "q": "a head's query, after norm and rotary angles",
+  "k": "a head's key, after norm and rotary angles",
+  "v": "a head's value",
+  "pattern": "what a head attends to from a position: weights after the softmax, one a key"
 } as const;
 export const PAIRS = [
   {

@@ -28,7 +28,7 @@ export function number(value: number | null | undefined): string {
 export function fixed(value: number | null | undefined, decimals: number): string {
   if (!isNumber(value)) return MISSING;
   const text = value.toFixed(decimals);
-  return Number(text) === 0 ? text.replace("-", "") : minus(grouped(text));
+  return Number(text) === 0 ? text.replace("-", "") : minus(separated(text));
 }
 
 /** A difference: always with its sign, except when it is nothing. */
@@ -44,9 +44,14 @@ export function decimalsFor(magnitude: number): number {
   return Math.min(Math.max(DIGITS - 1 - exponent, 0), MAX_DECIMALS);
 }
 
+/** A count on its own: 27,270. */
+export function grouped(n: number): string {
+  return separated(String(n));
+}
+
 /** A count with its noun: 1 layer, 1,350 cells. */
 export function count(n: number, noun: string, plural = `${noun}s`): string {
-  return `${grouped(String(n))} ${n === 1 ? noun : plural}`;
+  return `${grouped(n)} ${n === 1 ? noun : plural}`;
 }
 
 /** A time: 7.1 ms, 0.71 s, 12.3 s, 2 min 05 s, 1 h 02 min. */
@@ -99,7 +104,7 @@ function two(n: number): string {
   return String(n).padStart(2, "0");
 }
 
-function grouped(text: string): string {
+function separated(text: string): string {
   const [whole = "", decimals] = text.split(".");
   const commas = whole.replace(/\B(?=(\d{3})+$)/g, ",");
   return decimals === undefined ? commas : `${commas}.${decimals}`;

@@ -64,6 +64,7 @@ export function HealthPanel({ scene, asked, curves }: HealthPanelProps) {
         <p className="muted small">
           By step {last.step}, {count(last.records_written, "record")} written and{" "}
           {count(last.records_dropped, "record")} dropped
+          {(last.records_lost ?? 0) > 0 && `, ${count(last.records_lost ?? 0, "of them", "of them")} lost to a full disk`}
           {last.sidecar_ms !== null && `; recording costs ${duration(last.sidecar_ms / 1000)} a step`}.
         </p>
       )}

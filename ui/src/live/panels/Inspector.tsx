@@ -1,6 +1,6 @@
 /** One generation: its prompt, its completion coloured by a feature, and what it was rewarded for. */
 
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import * as analytics from "../../api/analytics";
 import type { GenerationRow } from "../../api/analytics";
 import type { RunRow } from "../../api/runs";
@@ -17,6 +17,7 @@ import { shellWord, tokenToTest } from "../view/testing";
 import { CompletionTokens } from "./CompletionTokens";
 import { Panel } from "./Panel";
 import { TestIt } from "./TestIt";
+import { TokenChosen } from "./TokenChosen";
 
 interface InspectorProps {
   readonly scene: Scene;
@@ -31,6 +32,7 @@ export function Inspector({ scene, id, model }: InspectorProps) {
   const { run, shown, go, live } = scene;
   const asked = useAsked(scene, `generation ${id}`, (signal) => analytics.generation(run.run, id, signal));
   const copy = useCopy();
+  const [chosen, setChosen] = useState<number | null>(null);
   const listed =
     live.data.generations.get(id) ?? copy?.generations.generations.find((each) => each.generation_id === id);
   const row: GenerationRow | undefined = asked.data?.generation ?? listed;
@@ -41,10 +43,13 @@ export function Inspector({ scene, id, model }: InspectorProps) {
   const tokens = useMemo(() => asked.data?.tokens ?? [], [asked.data]);
   const layers = useMemo(() => layersOf(tokens), [tokens]);
   const layer = shown.feature?.layer ?? shown.layer ?? layers.at(-1) ?? null;
-  const offered = useMemo(() => (layer === null ? [] : candidates(tokens, layer).slice(0, OFFERED)), [tokens, layer]);
-  const feature = shown.feature?.feature ?? offered[0]?.feature ?? null;
+  const all = useMemo(() => (layer === null ? [] : candidates(tokens, layer)), [tokens, layer]);
+  const feature = shown.feature?.feature ?? all[0]?.feature ?? null;
+  // The one that is coloured is always in the list, however weak it is here.
+  const offered = all.filter((each, index) => index < OFFERED || each.feature === feature);
   const pieces = texts.data ?? copy?.pieces[id];
   const split = row && pieces ? fitting(pieces, row.completion_tokens) : null;
+  const said = split?.length ?? (row === undefined ? 0 : row.completion_tokens - 1);
   return (
     <Panel
       title={`Generation ${id}`}
@@ -80,7 +85,7 @@ export function Inspector({ scene, id, model }: InspectorProps) {
                   onChange={(event) => go({ feature: { layer, feature: Number(event.target.value) } })}
                 >
                   {feature !== null && !offered.some((each) => each.feature === feature) && (
-                    <option value={feature}>{feature} (not here)</option>
+                    <option value={feature}>{feature}: not among the strongest of any token here</option>
                   )}
                   {offered.map((each) => (
                     <option key={each.feature} value={each.feature}>
@@ -100,8 +105,23 @@ export function Inspector({ scene, id, model }: InspectorProps) {
             layer={layer}
             feature={feature}
             reason={asked.data?.reason ?? null}
-            prompt={copy ? null : row.prompt}
+            chosen={chosen}
+            onChoose={copy || row.prompt === null ? null : (at) => setChosen(at === chosen ? null : at)}
           />
+          {chosen !== null && row.prompt !== null && (
+            <TokenChosen
+              key={chosen}
+              scene={scene}
+              generation={id}
+              at={chosen}
+              prompt={row.prompt}
+              texts={split}
+              tokens={tokens}
+              said={said}
+              layer={layer}
+              feature={feature}
+            />
+          )}
           {layer !== null && feature !== null && (
             <TestIt
               scene={scene}
@@ -110,7 +130,7 @@ export function Inspector({ scene, id, model }: InspectorProps) {
               generation={{
                 id,
                 step: row.step,
-                token: tokenToTest(tokens, layer, feature, split?.length ?? row.completion_tokens - 1),
+                token: tokenToTest(tokens, layer, feature, said),
               }}
             />
           )}

@@ -24,7 +24,7 @@ export function RewardPanel({ scene }: { readonly scene: Scene }) {
     [curves, live.data, live.version],
   );
   return (
-    <Panel title="Reward" about="Mean of a step's completions, from its least to its greatest, and the share that passed the gate.">
+    <Panel title="Reward" about="Of a step's completions: the mean, over the band that holds their middle half; the median, over the one from 10 to 90 in 100; and the share that passed the gate.">
       {view.x.length === 0 ? (
         <NothingHere asked={asked} title="No rewards">
           <p>{curves?.reason ?? missing(run.missing, "grpo_metrics.jsonl")}</p>

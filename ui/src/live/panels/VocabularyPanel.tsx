@@ -3,6 +3,7 @@
 import * as analytics from "../../api/analytics";
 import type { Feature, Vocabulary, VocabularyFeature } from "../../api/analytics";
 import { useResource } from "../../api/useResource";
+import { useCopy } from "../../copy/copied";
 import { ListTable, type Column } from "../../widgets/ListTable";
 import { count, number } from "../../widgets/numbers";
 import { tokenLabel } from "../../widgets/tokens";
@@ -13,12 +14,14 @@ import { Panel } from "./Panel";
 
 const MOST = 25;
 const PROMOTED = 5;
+/** All generations of the run are looked at: not as often as the newest numbers. */
+const SELDOM = 4;
 
 const COLUMNS: readonly Column[] = [
-  { name: "feature", about: "Layer and number." },
+  { name: "feature", about: "Layer and number; those alike are in exactly the same generations." },
   {
     name: "sustained",
-    about: "How many of the newest generations that passed have it: it is among the strongest of some of their tokens.",
+    about: "How many of the generations that passed have it: it is among the strongest of some of their tokens.",
   },
   { name: "passed with it", about: "Of all generations in the window that passed the gate." },
   { name: "failed with it", about: "Of all generations in the window that failed it." },
@@ -28,54 +31,109 @@ const COLUMNS: readonly Column[] = [
     about:
       "How likely as many of the passed would have it, had the gates been dealt at random among the generations of each prompt. Exact.",
   },
-  { name: "q", about: "p with false discoveries controlled over all features tested (Benjamini and Hochberg)." },
+  { name: "q", about: "p with false discoveries controlled over all patterns of use tested (Benjamini and Hochberg). None where no p could be small enough." },
   { name: "activation", about: "Mean over the tokens of passed generations that have it." },
   { name: "promotes", about: "Tokens that its direction makes likelier, by the model's own output weights." },
 ];
 
 export function VocabularyPanel({ scene }: { readonly scene: Scene }) {
   const { run, shown, go } = scene;
-  const asked = useAsked(scene, `vocabulary ${shown.layer ?? "all"}`, (signal) =>
-    analytics.vocabulary(run.run, shown.layer, MOST, signal),
+  const n = useCopy() ? null : shown.words;
+  const every = scene.every && SELDOM * scene.every;
+  const asked = useAsked({ run, every }, `vocabulary ${shown.layer ?? "all"} ${n ?? "all"}`, (signal) =>
+    analytics.vocabulary(run.run, shown.layer, n, MOST, signal),
   );
   const found = asked.data;
-  const cards = useCards(run.run, found?.features ?? []);
+  const lines = found ? [...found.features, ...found.everywhere] : [];
+  const cards = useCards(run.run, lines);
+  const open = (feature: FeatureName) => go({ feature });
   return (
     <Panel
       title="Vocabulary"
       wide
+      tools={<WindowField n={shown.words} onChoose={(words) => go({ words })} />}
       about={
         found && found.n > 0
-          ? `Features that at least ${found.m} of the last ${found.n} generations which passed the gate have${shown.layer === null ? "" : `, layer ${shown.layer}`}, beside how many of the failed ones have them. Open one for what it means.`
+          ? `Features that at least ${found.m} of ${found.whole ? "all" : "the last"} ${found.n} generations which passed the gate have${shown.layer === null ? "" : `, layer ${shown.layer}`}, beside how many of the failed ones have them. Open one for what it means.`
           : "Features that generations which pass the gate keep using."
       }
     >
-      {(found === null || found.features.length === 0) && (
+      {(found === null || lines.length === 0) && (
         <NothingHere asked={asked} title="No feature is sustained yet">
           <p>{found?.reason ?? "None is in enough of the generations that passed."}</p>
         </NothingHere>
       )}
-      {found && found.features.length > 0 && (
+      {found && lines.length > 0 && (
         <>
-          <ListTable label="Vocabulary" columns={COLUMNS}>
-            {found.features.map((row) => (
-              <Row
-                key={featureText(row)}
-                row={row}
-                of={found}
-                card={cards.get(featureText(row))}
-                onOpen={(feature) => go({ feature })}
-              />
-            ))}
-          </ListTable>
-          <p className="muted small">
-            {count(found.total, "feature")} sustained, {found.significant} of them with q at or below{" "}
-            {number(found.rate)}; {count(found.family, "feature")} tested over {count(found.passed, "passed", "passed")}{" "}
-            and {count(found.failed, "failed", "failed")} generations. {found.reason_p}
-          </p>
+          <Words label="Vocabulary" lines={found.features} of={found} cards={cards} onOpen={open} />
+          <p className="muted small">{inWords(found)}</p>
+          {found.everywhere.length > 0 && (
+            <details>
+              <summary>{count(found.everywhere_total, "line")} in nearly all generations, set apart</summary>
+              <Words label="In nearly all generations" lines={found.everywhere} of={found} cards={cards} onOpen={open} />
+            </details>
+          )}
         </>
       )}
     </Panel>
+  );
+}
+
+/** How many there are, and how much the run's groups can tell whatever they are. */
+function inWords(found: Vocabulary): string {
+  const lines = `${count(found.total, "line")}, ${found.significant} with q at or below ${number(found.rate)}.`;
+  const over = `${count(found.passed, "passed", "passed")} and ${count(found.failed, "failed", "failed")} generations`;
+  if (found.reason_p !== null) return `${lines} ${over}: ${found.reason_p}.`;
+  const mixed = `${found.mixed_groups} of ${count(found.groups, "group")} have both and tell them apart`;
+  const least = found.least_q === null ? "" : `, where no q could be smaller than ${number(found.least_q)}`;
+  const how = found.exact ? "" : " p is the normal distribution's.";
+  return `${lines} ${over}; ${mixed}: ${count(found.family, "pattern")} of use tested${least}.${how}`;
+}
+
+const WINDOWS = [64, 256, 1024];
+
+interface WindowFieldProps {
+  readonly n: number | null;
+  readonly onChoose: (n: number | null) => void;
+}
+
+/** A copy has the whole run only. */
+function WindowField({ n, onChoose }: WindowFieldProps) {
+  if (useCopy()) return null;
+  const offered = n === null || WINDOWS.includes(n) ? WINDOWS : [...WINDOWS, n];
+  return (
+    <label>
+      Of{" "}
+      <select
+        value={n ?? ""}
+        onChange={({ target }) => onChoose(target.value === "" ? null : Number(target.value))}
+      >
+        <option value="">the whole run</option>
+        {offered.map((each) => (
+          <option key={each} value={each}>
+            the last {each} that passed
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface WordsProps {
+  readonly label: string;
+  readonly lines: readonly VocabularyFeature[];
+  readonly of: Vocabulary;
+  readonly cards: ReadonlyMap<string, Feature>;
+  readonly onOpen: (feature: FeatureName) => void;
+}
+
+function Words({ label, lines, of, cards, onOpen }: WordsProps) {
+  return (
+    <ListTable label={label} columns={COLUMNS}>
+      {lines.map((row) => (
+        <Row key={featureText(row)} row={row} of={of} card={cards.get(featureText(row))} onOpen={onOpen} />
+      ))}
+    </ListTable>
   );
 }
 
@@ -98,6 +156,12 @@ function Row({ row, of, card, onOpen }: RowProps) {
         >
           {row.layer}:{row.feature}
         </button>
+        {row.same.length > 0 && (
+          <span className="muted small" title={row.same.map((each) => `${each.layer}:${each.feature}`).join(", ")}>
+            {" "}
+            and {row.same.length} alike
+          </span>
+        )}
       </th>
       <td>
         {row.sustained} of {of.n}

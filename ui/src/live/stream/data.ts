@@ -102,6 +102,7 @@ export class RunData {
 
   addLines({ generations, metrics, health }: Pick<Delta, "generations" | "metrics" | "health">): void {
     for (const line of generations) {
+      if ((line.pass ?? 1) > 1) continue; // a completion that is learnt from again is no other one
       const { last } = this.generations;
       if (last && line.step < last.step) this.generations.dropWhere((other) => other.step >= line.step);
       this.generations.put(line.generation_id, line);

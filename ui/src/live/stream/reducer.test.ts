@@ -39,6 +39,13 @@ test("a page that applies every delta knows what the worker knows, and so does o
   }
 });
 
+test("a completion that is learnt from a second time is still one", () => {
+  const reducer = new Reducer();
+  reducer.hear([event(generation(1, 0), "generation")], 1);
+  reducer.hear([event({ ...generation(1, 0), step: 2, pass: 2 }, "generation")], 2);
+  expect(reducer.data.generations.all().map((line) => line.step)).toEqual([1]);
+});
+
 test("a trainer that resumed replaces the steps it does again", () => {
   const reducer = new Reducer();
   const page = new RunData();

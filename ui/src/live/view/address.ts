@@ -11,6 +11,14 @@ export interface FeatureName {
   readonly feature: number;
 }
 
+export interface ListOf {
+  readonly gate: "all" | "passed" | "failed";
+  readonly by: "newest" | "R" | "advantage";
+  readonly find: string;
+  /** Whether those of one prompt stand together. */
+  readonly grouped: boolean;
+}
+
 export interface LiveAddress {
   readonly window: Window;
   /** The layer whose features are shown. */
@@ -22,7 +30,16 @@ export interface LiveAddress {
   readonly fit: Fit;
   readonly generation: string | null;
   readonly feature: FeatureName | null;
+  /** The vocabulary is of so many passed generations, the newest; null is the whole run. */
+  readonly words: number | null;
+  /** Which generations are listed, and how. */
+  readonly list: ListOf;
+  /** The test that is shown, by its number in the history. */
+  readonly test: string | null;
 }
+
+export const GATES = ["all", "passed", "failed"] as const;
+export const ORDERS = ["newest", "R", "advantage"] as const;
 
 export function readAddress(query: URLSearchParams): LiveAddress {
   return {
@@ -34,11 +51,19 @@ export function readAddress(query: URLSearchParams): LiveAddress {
     fit: FITS.find((each) => each === query.get("fit")) ?? "fvu",
     generation: query.get("generation"),
     feature: featureOf(query.get("feature")),
+    words: whole(query.get("words")) || null,
+    list: {
+      gate: GATES.find((each) => each === query.get("gate")) ?? "all",
+      by: ORDERS.find((each) => each === query.get("by")) ?? "newest",
+      find: query.get("find") ?? "",
+      grouped: query.get("group") === "prompt",
+    },
+    test: /^[\w-]{1,64}$/.exec(query.get("test") ?? "")?.[0] ?? null,
   };
 }
 
 export function writeAddress(address: string, change: Partial<LiveAddress>): string {
-  const { window, layer, measure, height, ownScales, fit, generation, feature } = change;
+  const { window, layer, measure, height, ownScales, fit, generation, feature, words, test, list } = change;
   return withQuery(address, {
     ...(window && queryOfWindow(window)),
     ...(layer !== undefined && { layer: layer === null ? null : String(layer) }),
@@ -48,6 +73,14 @@ export function writeAddress(address: string, change: Partial<LiveAddress>): str
     ...(fit && { fit: fit === "fvu" ? null : fit }),
     ...(generation !== undefined && { generation }),
     ...(feature !== undefined && { feature: feature && featureText(feature) }),
+    ...(test !== undefined && { test }),
+    ...(list && {
+      gate: list.gate === "all" ? null : list.gate,
+      by: list.by === "newest" ? null : list.by,
+      find: list.find === "" ? null : list.find,
+      group: list.grouped ? "prompt" : null,
+    }),
+    ...(words !== undefined && { words: words === null ? null : String(words) }),
   });
 }
 

@@ -61,29 +61,53 @@ function flat(value: number | null): Point | null {
   return value === null ? null : { mean: value, low: value, high: value };
 }
 
-/** The reward of each step with its least and greatest, and the share that passed the gate. */
+/** The reward of each step as quantiles, where its completions are known, and the share that passed the gate. */
 export function rewardView(curves: Curves | null, lines: readonly GRPOMetrics[]): CurveView {
   const of = (name: string) => curves?.series.find((series) => series.name === name);
+  const edge = (name: string) => flatSeries(of(name));
   return curveView(
     curves,
     [
-      { name: "reward R", mean: of("rewards_mean"), low: of("rewards_min"), high: of("rewards_max") },
+      { name: "mean R", mean: of("rewards_mean"), low: edge("reward_p25"), high: edge("reward_p75") },
       { name: "passed the gate", mean: of("r_a_pass_rate") },
-    ],
-    lines.map((line) => ({
-      step: line.iteration,
-      values: [
-        line.rewards_mean === null
-          ? null
-          : {
-              mean: line.rewards_mean,
-              low: line.rewards_min ?? line.rewards_mean,
-              high: line.rewards_max ?? line.rewards_mean,
-            },
-        flat(line.r_a_pass_rate),
-      ],
-    })),
+      { name: "median R", mean: of("reward_p50"), low: edge("reward_p10"), high: edge("reward_p90") },
+    ].slice(0, of("reward_p50") ? 3 : 2),
+    lines.map((line) => ({ step: line.iteration, values: [flat(line.rewards_mean), flat(line.r_a_pass_rate), null] })),
   );
+}
+
+/** A quantile's own mean in each column: its extremes would fill the panel. */
+function flatSeries(series: Series | undefined): Series | undefined {
+  return series && { ...series, low: series.mean, high: series.mean };
+}
+
+export const TELEMETRY = [
+  "kl",
+  "policy_loss",
+  "entropy",
+  "grad_norm",
+  "learning_rate",
+  "completion_length",
+  "truncated_share",
+  "tokens_per_second",
+] as const;
+export type TelemetryName = (typeof TELEMETRY)[number];
+
+export const TELEMETRY_TEXT: Record<TelemetryName, { readonly name: string; readonly none: string }> = {
+  kl: { name: "KL from the reference", none: "none: the trainer keeps no reference policy (beta 0)" },
+  policy_loss: { name: "policy loss", none: "the trainer logs none" },
+  entropy: { name: "entropy", none: "the trainer logs none" },
+  grad_norm: { name: "gradient norm", none: "the trainer logs none" },
+  learning_rate: { name: "learning rate", none: "the trainer logs none" },
+  completion_length: { name: "completion length", none: "not counted" },
+  truncated_share: { name: "share truncated", none: "not counted" },
+  tokens_per_second: { name: "tokens/s", none: "not counted" },
+};
+
+/** One number of telemetry, a line; empty where no step has it. */
+export function telemetryView(curves: Curves | null, name: TelemetryName): CurveView {
+  const mean = curves?.series.find((series) => series.name === name);
+  return curveView(curves, [{ name: TELEMETRY_TEXT[name].name, mean }], []);
 }
 
 export const FITS = ["fvu", "cosine", "l0", "dead_share", "input_norm"] as const;

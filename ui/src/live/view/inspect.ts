@@ -50,9 +50,49 @@ export function fitting(texts: readonly string[], completionTokens: number): rea
   return texts.length === completionTokens || texts.length === completionTokens - 1 ? texts : null;
 }
 
+/** The position of the last token of the prompt, which decides the first one of the completion. */
+export const PROMPT_END = -1;
+
 /** Where Causal opens with this prompt; with a token, up to it, and with it as the answer. */
 export function causalFor(prompt: string, completion: readonly string[] | null, token: number | null): string {
-  if (completion === null || token === null) return causalAddress({ clean: prompt, corrupt: prompt });
+  if (completion === null || token === null || token === PROMPT_END) return causalAddress({ clean: prompt, corrupt: prompt });
   const clean = prompt + completion.slice(0, token).join("");
   return causalAddress({ clean, corrupt: clean, answer: completion[token] ?? "" });
+}
+
+/** Said where not every token is recorded: `1 token in 4 is recorded`; null where all are. */
+export function recordedEvery(positions: readonly number[]): string | null {
+  const said = positions.filter((at) => at >= 0).sort((one, other) => one - other);
+  const steps = said.slice(1).map((at, index) => at - (said[index] ?? 0));
+  const every = Math.min(...steps);
+  return steps.length > 0 && every > 1 ? `1 token in ${every} is recorded` : null;
+}
+
+const HALF = "\uFFFD";
+
+/**
+ * Characters that are cut across several tokens, whole: the first token of such a character shows it, the
+ * others show that they belong to it. Without them the same where the text does not fit.
+ */
+export function wholeCharacters(pieces: readonly string[], text: string): string[] {
+  const shown: string[] = [];
+  let at = 0;
+  for (let index = 0; index < pieces.length; index++) {
+    const piece = pieces[index] ?? "";
+    if (!piece.includes(HALF)) {
+      if (!text.startsWith(piece, at)) return [...pieces];
+      shown.push(piece);
+      at += piece.length;
+      continue;
+    }
+    let last = index;
+    while (last + 1 < pieces.length && (pieces[last + 1] ?? "").includes(HALF)) last += 1;
+    const next = pieces[last + 1];
+    const end = next === undefined ? text.length : text.indexOf(next, at);
+    if (end < 0) return [...pieces];
+    shown.push(text.slice(at, end), ...Array.from({ length: last - index }, () => "\u2026"));
+    at = end;
+    index = last;
+  }
+  return shown;
 }

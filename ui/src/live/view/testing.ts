@@ -21,6 +21,10 @@ export function ablateCommand({ directory, layer, feature, generation, token }: 
   return [...words, "--layer", String(layer), "--features", String(feature), "--save", "why.html"].join(" ");
 }
 
+export function changedCommand(directory: string): string {
+  return `sonde runs changed ${shellWord(directory)}`;
+}
+
 /** The recorded token at which a feature is most active, if a token of the text was said after it. */
 export function tokenToTest(
   tokens: readonly TokenFeatures[],
@@ -30,6 +34,19 @@ export function tokenToTest(
 ): number | undefined {
   const able = [...activationsOf(tokens, layer, feature)].filter(([at, value]) => value > 0 && at < said - 1);
   return able.sort(([, one], [, other]) => other - one)[0]?.[0];
+}
+
+/** Why features of a token cannot be tested; null where they can. The answer is the token said after it. */
+export function whyNotTested(
+  tokens: readonly TokenFeatures[],
+  layer: number | null,
+  at: number,
+  said: number,
+): string | null {
+  const seen = tokens.find(({ position }) => position === at)?.layers.find((each) => each.layer === layer);
+  if (layer === null || seen === undefined || seen.features.length === 0)
+    return `No feature${layer === null ? "" : ` of layer ${layer}`} was recorded at this token.`;
+  return at >= said - 1 ? "Nothing was said after this token." : null;
 }
 
 /** The checkpoint whose weights are nearest to those that said something at a step, as `sonde ablate` takes it. */

@@ -31,7 +31,8 @@ export function columnsIn(pixels: number): number {
   return Math.max(Math.min(Math.floor(pixels / PIXELS_A_COLUMN), 256), 16);
 }
 
-const LEAST = 8;
+/** Zooming in ends at so much time. */
+const LEAST = 2;
 const MOST_LEVEL = 40;
 
 export function rangeOf(window: Window, extent: Extent): { from: number; to: number } {

@@ -9,7 +9,7 @@ import { type Scale } from "../scale";
 import { Bitmap } from "./bitmap";
 import { moved, samePlace, type Place } from "./cursor";
 import { ColumnLabels, RowLabels } from "./Labels";
-import { annotate, cellSize, drawCursor, drawMark, rule, type Geometry, type Inks, type Mark } from "./paint";
+import { annotate, cellSize, drawCursor, drawMark, rule, type Doubtful, type Geometry, type Inks, type Mark } from "./paint";
 import type { RingGrid } from "./ring";
 import "./heatmap.css";
 
@@ -29,6 +29,10 @@ export interface HeatmapProps {
   /** In the picture: row 0 is the top. */
   readonly cursor: Place | null;
   readonly onCursor: (place: Place | null) => void;
+  /** A click on a cell, or Enter: there is more to see of it. */
+  readonly onOpen?: ((place: Place) => void) | undefined;
+  /** Cells to hatch besides those within the noise floor. */
+  readonly doubtful?: Doubtful | undefined;
   /** What is at the cursor, in a sentence. */
   readonly readOut: string;
   /** Width and height of a cell in CSS pixels; by default as on Sonde's pages. */
@@ -38,7 +42,7 @@ export interface HeatmapProps {
 }
 
 export function Heatmap(props: HeatmapProps) {
-  const { grid, version, scale, theme, marks, cursor, onCursor } = props;
+  const { grid, version, scale, theme, marks, cursor, onCursor, onOpen, doubtful } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const hint = useId();
   const bitmap = useMemo(() => new Bitmap(grid), [grid]);
@@ -50,10 +54,10 @@ export function Heatmap(props: HeatmapProps) {
   useEffect(() => {
     const frame = requestAnimationFrame(() => {
       const at: Geometry = { rows, columns, cellWidth: width, cellHeight: height };
-      if (canvas.current) drawAll(canvas.current, bitmap, grid, { scale, theme, marks, cursor }, at);
+      if (canvas.current) drawAll(canvas.current, bitmap, grid, { scale, theme, marks, cursor, doubtful }, at);
     });
     return () => cancelAnimationFrame(frame);
-  }, [bitmap, grid, version, scale, theme, marks, cursor, rows, columns, width, height]);
+  }, [bitmap, grid, version, scale, theme, marks, cursor, doubtful, rows, columns, width, height]);
 
   const placeOf = (event: PointerEvent): Place => {
     const box = event.currentTarget.getBoundingClientRect();
@@ -66,6 +70,11 @@ export function Heatmap(props: HeatmapProps) {
     if (!samePlace(place, cursor)) onCursor(place);
   };
   const onKey = (event: KeyboardEvent) => {
+    if (event.key === "Enter" && onOpen && cursor && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      onOpen(cursor);
+      return;
+    }
     const to = keyed(event.key, cursor, marks, rows, columns);
     if (to === undefined) return;
     event.preventDefault();
@@ -92,6 +101,7 @@ export function Heatmap(props: HeatmapProps) {
         onPointerMove={onPointer}
         onPointerDown={onPointer}
         onPointerLeave={() => onCursor(null)}
+        onClick={onOpen && (() => cursor && onOpen(cursor))}
       />
       <span className="heatmap-corner" aria-hidden="true">
         {props.corner}
@@ -104,6 +114,7 @@ export function Heatmap(props: HeatmapProps) {
       />
       <span id={hint} className="unseen">
         Arrow keys read the cells; M goes to the largest value, N to the smallest, Escape leaves.
+        {onOpen && " Enter opens the cell."}
       </span>
       <span className="unseen" role="status" aria-live="polite">
         {cursor ? props.readOut : ""}
@@ -131,13 +142,14 @@ interface Overlay {
   readonly theme: Theme;
   readonly marks: readonly Mark[] | undefined;
   readonly cursor: Place | null;
+  readonly doubtful: Doubtful | undefined;
 }
 
 function drawAll(
   canvas: HTMLCanvasElement,
   bitmap: Bitmap,
   grid: RingGrid,
-  { scale, theme, marks, cursor }: Overlay,
+  { scale, theme, marks, cursor, doubtful }: Overlay,
   at: Geometry,
 ): void {
   const context = canvas.getContext("2d");
@@ -154,7 +166,7 @@ function drawAll(
   bitmap.update(scale, theme);
   bitmap.draw(context, width, height);
   rule(context, at, inks);
-  annotate(context, grid, scale, at, inks);
+  annotate(context, grid, scale, at, inks, doubtful);
   for (const mark of marks ?? []) drawMark(context, mark, at, inks);
   if (cursor) drawCursor(context, cursor, at, inks);
 }

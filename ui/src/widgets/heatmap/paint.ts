@@ -66,8 +66,18 @@ export function rule(to: CanvasRenderingContext2D, at: Geometry, inks: Inks): vo
   }
 }
 
+/** Whether a cell, by its row and column in the grid, cannot be told from the baseline for reasons beyond the scale's. */
+export type Doubtful = (row: number, column: number) => boolean;
+
 /** Hatching where a value cannot be told from the baseline, a cross where there is no number. */
-export function annotate(to: CanvasRenderingContext2D, grid: RingGrid, scale: Scale, at: Geometry, inks: Inks): void {
+export function annotate(
+  to: CanvasRenderingContext2D,
+  grid: RingGrid,
+  scale: Scale,
+  at: Geometry,
+  inks: Inks,
+  doubtful?: Doubtful,
+): void {
   const { cellWidth, cellHeight } = at;
   for (let column = 0; column < at.columns; column++) {
     for (let row = 0; row < at.rows; row++) {
@@ -75,7 +85,7 @@ export function annotate(to: CanvasRenderingContext2D, grid: RingGrid, scale: Sc
       const x = column * cellWidth;
       const y = row * cellHeight;
       if (value === Number.POSITIVE_INFINITY) cross(to, x, y, at, inks.muted);
-      else if (isNoise(scale, value)) hatch(to, x, y, at, inks.hatch);
+      else if (isNoise(scale, value) || doubtful?.(at.rows - 1 - row, column)) hatch(to, x, y, at, inks.hatch);
     }
   }
 }

@@ -1,0 +1,165 @@
+/** Heads and many pairs in a real browser, on the real model. */
+
+import type { Browser, Page } from "playwright-core";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { causalAddress } from "../src/causal/draft";
+import { exampleDraft } from "../src/causal/examples";
+import { closePages, openBrowser, openPage, violations } from "./browsing";
+import { Serving, temporaryDirectory } from "./serving";
+
+let server: Serving;
+let browser: Browser;
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([Serving.start(), openBrowser()]);
+});
+afterEach(() => closePages(browser));
+afterAll(async () => {
+  await browser.close();
+  await server.kill();
+});
+
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.SONDE_SCREENSHOTS;
+  if (folder !== undefined) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+}
+
+const HEADS = { ...exampleDraft("ioi"), over: "heads" as const, hooks: ["z", "q", "k", "v", "pattern"] as const };
+
+/** A sweep over heads that has finished. -> its path */
+async function sweptHeads(page: Page): Promise<string> {
+  await page.goto(server.url + causalAddress({ ...HEADS, layers: "8-11" }));
+  await page.getByText(/cells.*about/).waitFor();
+  await page.getByRole("button", { name: "Start sweep" }).click();
+  await page.waitForURL(/as=table/);
+  await page.getByRole("heading", { name: "Heads" }).waitFor();
+  await page.locator(".heads tbody tr").first().waitFor();
+  return new URL(page.url()).pathname;
+}
+
+describe("heads", () => {
+  it("are five panels of one width, keys and values under brackets, and lead to their attention at once", async () => {
+    const { page, faults } = await openPage(browser, { height: 1300 });
+    const path = await sweptHeads(page);
+    const widths = await page
+      .locator(".panel[data-hook] canvas")
+      .evaluateAll((all) => all.map((canvas) => canvas.getBoundingClientRect().width));
+    expect(new Set(widths).size, "three shared columns are as wide as nine").toBe(1);
+    expect(widths).toHaveLength(5);
+    expect(await page.locator(".panel[data-hook=k] .brackets span").allInnerTexts()).toEqual(["0–2", "3–5", "6–8"]);
+
+    // The patterns have come by themselves: from the click to the picture is only drawing.
+    await page.waitForLoadState("networkidle");
+    const milliseconds = await page.evaluate(async () => {
+      const canvas = document.querySelector(".panel[data-hook=z] canvas") as HTMLCanvasElement;
+      const { left, top } = canvas.getBoundingClientRect();
+      const where = { clientX: left + 30, clientY: top + 10, bubbles: true };
+      canvas.dispatchEvent(new PointerEvent("pointermove", where));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const began = performance.now();
+      canvas.dispatchEvent(new MouseEvent("click", where));
+      while (document.querySelectorAll(".attention canvas").length < 3) await new Promise(requestAnimationFrame);
+      return performance.now() - began;
+    });
+    process.stdout.write(`head opened in ${milliseconds.toFixed(0)} ms\n`);
+    expect(new URL(page.url()).searchParams.get("head")).toBe("11.1");
+    await page.locator('.attention [data-prompt="clean"] svg path').first().waitFor({ state: "attached" });
+    expect(milliseconds).toBeLessThan(100);
+    await picture(page, "heads");
+
+    const sums = await page.evaluate(async (prompt) => {
+      const answer = await fetch("/v1/attention", {
+        method: "POST", headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ prompt, layers: [11], heads: [1] }),
+      }); // prettier-ignore
+      return ((await answer.json()) as { patterns: number[] }).patterns.slice(-14);
+    }, HEADS.clean);
+    await page.getByText("attention, clean as a table").click();
+    await page.locator('[data-prompt="clean"] tbody tr').first().waitFor();
+    const last = await page.locator('[data-prompt="clean"] tbody tr').last().locator("td").allInnerTexts();
+    expect(last).toEqual(sums.map((value) => value.toFixed(2)));
+
+    await page.getByRole("button", { name: "induction" }).click();
+    await page.waitForURL(/sort=induction/);
+    const scores = (await page.locator(".heads tbody tr td:last-child").allInnerTexts()).map(Number);
+    expect(scores).toEqual(scores.toSorted((one, other) => other - one));
+    expect(await violations(page)).toEqual([]);
+
+    await page.goto(`${server.url}${path}?as=table&head=9.6`);
+    await page.getByRole("heading", { name: "Head 9.6: attention" }).waitFor();
+    await page.locator(".attention canvas").nth(2).waitFor();
+    await page.getByRole("link", { name: "9.7", exact: true }).first().click();
+    await page.getByRole("heading", { name: "Head 9.7: attention" }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it("are read in the dark, on a phone, and with keys", async () => {
+    const { page, faults } = await openPage(browser, { dark: true, width: 390, height: 844 });
+    await sweptHeads(page);
+    await page.locator(".panel[data-hook=z] .heatmap").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/head=11\.1/);
+    await page.locator(".attention canvas").nth(2).waitFor();
+    expect(await violations(page)).toEqual([]);
+    const tooWide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+    await picture(page, "heads-phone");
+    expect(tooWide, "the page scrolls sideways").toBe(false);
+    expect(faults).toEqual([]);
+  });
+});
+
+describe("many pairs", () => {
+  it("of a task show running means, then what is significant, every pair of a cell, and the dropped ones", async () => {
+    const { page, faults } = await openPage(browser, { height: 1300 });
+    await page.goto(server.url + causalAddress({ pairs: "agreement:12", layers: "0:30:6", hooks: ["post_block", "mlp_out"] }));
+    await page.getByText("columns: ").waitFor();
+    await page.getByRole("button", { name: "Start sweep" }).click();
+    await page.waitForURL(/as=table/);
+    await page.getByText(/Means over \d+ pairs?.*Hatched/).waitFor();
+    await page.getByText("not significant").first().waitFor();
+    const panel = page.locator(".panel[data-hook=post_block]");
+    const labels = await panel.locator(".heatmap-columns span").allInnerTexts();
+    expect(labels.length).toBeGreaterThan(1);
+    await panel.locator(".heatmap").focus();
+    await page.getByText("Every pair of this cell").waitFor();
+    const spoken = await panel.locator('.heatmap [role="status"]').innerText();
+    expect(spoken).toMatch(/95 % interval .* to .*, \d+ pairs?, p /);
+    expect(await page.locator(".pair-dots circle").count()).toBeGreaterThan(5);
+    await picture(page, "pairs");
+    expect(await violations(page)).toEqual([]);
+
+    const id = new URL(page.url()).pathname.split("/")[2] ?? "";
+    const record = (await (await fetch(`${server.url}/v1/sweeps/${id}`)).json()) as {
+      table: { tables: { axes: { values: unknown[] }[]; values: Record<string, number[]> }[]; pairs: unknown[]; dropped: unknown[] };
+    };
+    const [first] = record.table.tables;
+    const size = (first?.axes[1]?.values.length ?? 0) * (first?.axes[2]?.values.length ?? 0);
+    const pairs = record.table.pairs.length;
+    const mean = Array.from({ length: pairs }, (_, n) => first?.values.logprob?.[n * size] ?? 0).reduce((a, b) => a + b) / pairs;
+    await panel.getByText("post_block as a table").click();
+    expect(Number((await panel.locator("tbody tr").last().locator("td").first().innerText()).replace("−", "-"))).toBeCloseTo(mean, 1);
+    if (record.table.dropped.length > 0) await page.getByText(/dropped pairs?$/).click();
+    expect(faults).toEqual([]);
+  });
+
+  it("of a file: a bad line is named, a good file is swept", async () => {
+    const { page } = await openPage(browser);
+    await page.goto(`${server.url}/causal`);
+    const place = join(temporaryDirectory(), "mine.jsonl");
+    const pair = { clean: "My sister lost", corrupt: "My brother lost", answer: " her", foil: " his", roles: { noun: { clean: " sister", corrupt: " brother" } } };
+    writeFileSync(place, `${JSON.stringify(pair)}\n{"clean": 1`);
+    await page.locator('input[type="file"]').setInputFiles(place);
+    await page.getByText("Line 2 is not JSON").waitFor();
+    const second = { ...pair, clean: "My mother lost", corrupt: "My father lost", roles: { noun: { clean: " mother", corrupt: " father" } } };
+    writeFileSync(place, `${JSON.stringify(pair)}\n${JSON.stringify(second)}\n`);
+    await page.locator('input[type="file"]').setInputFiles([]);
+    await page.locator('input[type="file"]').setInputFiles(place);
+    await page.getByText("columns: noun").waitFor();
+    await page.getByRole("button", { name: "Start sweep" }).click();
+    await page.waitForURL(/as=table/);
+    await page.getByText(/Means over [12] pairs?\./).waitFor();
+  });
+});

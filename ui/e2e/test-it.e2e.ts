@@ -1,0 +1,188 @@
+/**
+ * From a feature in Live to its test on the run's own checkpoint, on the real model and a real run: clicked,
+ * watched, stopped, reloaded, and taken up again after the server was killed; and while the run is still trained.
+ */
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { closePages, openBrowser, openPage, seriousViolations } from "./browsing";
+import { freePort, PYTHON, Serving, temporaryDirectory } from "./serving";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const RUN = "trained";
+
+function train(directory: string, steps: number): ChildProcess {
+  const words = ["-m", "sonde", "train", "--output-dir", directory, "--max-steps", `${steps}`, "--save-steps", "1", "--threads", "1"];
+  const env = { ...process.env, ALLOW_SECONDARY: "1", AEGIR_P5_OUTPUT_DIR: directory };
+  return spawn(PYTHON, words, { cwd: ROOT, env, stdio: "ignore" });
+}
+
+/** A run of two steps with a checkpoint at each; SONDE_E2E_RUN names one that is there already. */
+async function trained(directory: string): Promise<void> {
+  const made = process.env.SONDE_E2E_RUN;
+  if (made !== undefined && existsSync(made)) {
+    cpSync(made, directory, { recursive: true });
+    return;
+  }
+  const [status] = (await once(train(directory, 2), "exit")) as [number | null];
+  expect(status).toBe(0);
+}
+
+const place = { port: 0, dataDirectory: temporaryDirectory() };
+let browser: Browser;
+let server: Serving;
+
+beforeAll(async () => {
+  await trained(join(place.dataDirectory, "runs", RUN));
+  place.port = await freePort();
+  [browser, server] = await Promise.all([openBrowser(), Serving.start(place)]);
+}, 900_000);
+afterEach(() => closePages(browser));
+afterAll(async () => {
+  await Promise.all([browser.close(), server.kill()]);
+});
+
+/** A generation is opened from the list, and its feature's button clicked. -> milliseconds to the first bar */
+async function click(page: Page): Promise<number> {
+  await page.getByRole("button", { name: /^\d+-\d+$/ }).first().click();
+  const button = page.getByRole("button", { name: "Test it" });
+  await button.waitFor();
+  const began = Date.now();
+  await button.click();
+  await page.locator('tr[data-done="true"]').first().waitFor();
+  return Date.now() - began;
+}
+
+it("a click fills bars beside random directions, and says how features were chosen", async () => {
+  const { page, faults } = await openPage(browser);
+  await page.goto(`${server.url}/live/${RUN}`);
+  const milliseconds = await click(page);
+  process.stdout.write(`first bar ${milliseconds} ms after the click, the checkpoint not loaded before\n`);
+  await page.locator(".verdict").waitFor();
+  await expect.poll(() => page.locator(".verdict").textContent()).toMatch(/^Of 6 features that attribution put first, \d/);
+  const rows = page.getByRole("region", { name: "Effects of features, table" }).locator("tbody tr");
+  const texts = await rows.allInnerTexts();
+  expect(texts.length).toBeGreaterThanOrEqual(6);
+  expect(texts.filter((text) => text.includes("brightest"))).toHaveLength(3);
+  for (const text of texts) expect(text).toMatch(/[+\u2212]?\d+\.\d\d\s+[+\u2212]?\d+\.\d\d to/);
+  const before = texts.join("\n");
+
+  await page.reload();
+  await page.locator(".verdict").waitFor();
+  await expect.poll(async () => (await rows.allInnerTexts()).join("\n")).toBe(before);
+  expect(await seriousViolations(page)).toEqual([]);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+  expect(download.suggestedFilename()).toMatch(/^test-.*\.csv$/);
+  await page.getByRole("region", { name: "Tests made so far, table" }).getByText("finished").first().waitFor();
+  await page.getByRole("link", { name: "In the history" }).click();
+  await page.waitForURL(/\/causal\/[\w-]+\?as=table/);
+  expect(faults).toEqual([]);
+});
+
+it("a token is tested in place, by keys alone, and what was said after it is the answer", async () => {
+  const { page, faults } = await openPage(browser);
+  await page.goto(`${server.url}/live/${RUN}`);
+  await page.getByRole("button", { name: /^\d+-\d+$/ }).first().click();
+  const strip = page.getByRole("group", { name: "Tokens of the completion" });
+  await strip.getByRole("button", { name: /^end.of.prompt/ }).focus();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Enter");
+  await strip.getByRole("button", { pressed: true }).waitFor();
+  const pieces = await strip.getByRole("button").allInnerTexts();
+  const chosen = page.getByRole("group", { name: `Token \u201C${pieces[2] ?? ""}\u201D` });
+  await chosen.getByText(`\u201C${pieces[3] ?? ""}\u201D, said next,`).waitFor();
+  expect(await seriousViolations(page)).toEqual([]);
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.locator('tr[data-done="true"]').first().waitFor();
+  await page.locator(".verdict").waitFor();
+  expect(await page.getByLabel("End of the prompt").locator("b + bdi").textContent()).toBe(pieces[3]);
+  expect(faults).toEqual([]);
+});
+
+it("one that is stopped keeps its bars, and runs again", async () => {
+  const { page } = await openPage(browser);
+  await page.goto(`${server.url}/live/${RUN}`);
+  await page.getByRole("button", { name: /^\d+-\d+$/ }).nth(3).click();
+  await page.getByRole("button", { name: "Test it" }).click();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByText("This test was stopped").waitFor();
+  await page.getByRole("button", { name: "Run it again" }).click();
+  await page.locator(".verdict").waitFor();
+});
+
+it("the server is killed in between, and the page goes on when it is back", async () => {
+  const { page } = await openPage(browser);
+  await page.goto(`${server.url}/live/${RUN}`);
+  await page.getByRole("button", { name: /^\d+-\d+$/ }).nth(5).click();
+  await page.getByRole("button", { name: "Test it" }).click();
+  await page.getByRole("button", { name: "Stop" }).waitFor();
+  await server.kill();
+  await page.getByText("connection lost, trying again").waitFor();
+  server = await Serving.start(place);
+  await page.getByText("The server ended while this test ran").waitFor();
+  await page.getByRole("button", { name: "Run it again" }).click();
+  await page.locator(".verdict").waitFor();
+});
+
+it("the reward is tested by a click: interval, random directions, and a verdict that a reload keeps", async () => {
+  const { page, faults } = await openPage(browser);
+  await page.route("**/v1/sweeps", async (route) => { // as clicked, and smaller: four prompts, two random directions
+    if (route.request().method() !== "POST") return route.continue();
+    const asked = route.request().postDataJSON() as { features: object; reward: object };
+    const postData = { ...asked, features: { ...asked.features, draws: 2 }, reward: { ...asked.reward, prompts: 4 } };
+    return route.continue({ postData: JSON.stringify(postData) });
+  });
+  await page.goto(`${server.url}/live/${RUN}`);
+  await page.getByRole("button", { name: /^\d+-\d+$/ }).first().click();
+  await page.getByRole("button", { name: "Test the reward" }).click();
+  await page.getByText(/sampling with .*: \d of 4 completions/).waitFor();
+  await page.getByText("Mean reward without a change").waitFor();
+  const owed = page.getByRole("region", { name: "What the reward owes, table" }).locator("tbody tr");
+  await page.getByRole("button", { name: "CSV" }).waitFor();
+  const rows = await owed.allInnerTexts();
+  expect(rows).toHaveLength(1);
+  expect(rows[0]).toMatch(/\d+:\d+\s.*[+\u2212]?\d\.\d{3}.*\d of 4/s);
+  expect(await owed.locator(".effect-random").count()).toBe(2);
+  expect(await page.getByLabel("End of the prompt").count()).toBe(0);
+  const verdict = await page.locator(".verdict").textContent();
+  expect(verdict).not.toBe("");
+
+  await page.reload();
+  await expect.poll(() => page.locator(".verdict").textContent()).toBe(verdict);
+  expect(await owed.allInnerTexts()).toEqual(rows);
+  expect(await seriousViolations(page)).toEqual([]);
+  expect(faults).toEqual([]);
+});
+
+it("a run that is still trained is tested on a checkpoint it has by now, and goes on", async () => {
+  const directory = join(place.dataDirectory, "runs", "growing");
+  const trainer = train(directory, 1000);
+  const killed = () => trainer.kill("SIGKILL");
+  process.once("exit", killed); // also when the tests are broken off
+  try {
+    const saved = () => existsSync(directory) && readdirSync(directory).some((name) => /^checkpoint-\d+$/.test(name));
+    await expect.poll(saved, { timeout: 240_000, interval: 500 }).toBe(true);
+    const { page, faults } = await openPage(browser);
+    await page.goto(`${server.url}/live/growing`);
+    await page.locator(".run-head").getByText(/ · running · /).waitFor();
+    const milliseconds = await click(page);
+    process.stdout.write(`first bar ${milliseconds} ms after the click, beside the trainer\n`);
+    await page.locator(".verdict").waitFor();
+    await page.getByText(/On growing@checkpoint-\d+: each feature/).waitFor();
+    const newest = page.getByRole("region", { name: "Generations, table" }).getByRole("button").first();
+    const before = await newest.textContent();
+    await expect.poll(() => newest.textContent(), { timeout: 120_000 }).not.toBe(before);
+    expect(trainer.exitCode).toBeNull();
+    expect(faults).toEqual([]);
+  } finally {
+    process.off("exit", killed);
+    const ended = once(trainer, "exit");
+    if (trainer.exitCode === null && killed()) await ended;
+  }
+});
