@@ -1,6 +1,7 @@
 """Fixtures and settings of all tests. Nothing here imports torch before a test asks for it."""
 
 import gc
+import os
 import signal
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
@@ -9,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+from tests.workers import pytest_sessionfinish, pytest_testnodedown, pytest_testnodeready
+
 if TYPE_CHECKING:
     from sonde import Model
+
+__all__ = ["pytest_sessionfinish", "pytest_testnodedown", "pytest_testnodeready"]
 
 settings.register_profile("sonde", deadline=None)  # a busy machine is slow, not wrong
 settings.load_profile("sonde")
@@ -28,6 +33,18 @@ def pytest_configure(config: pytest.Config) -> None:
     """Where vLLM is installed, warnings are ignored: ours are errors where it is not."""
     if find_spec("vllm") is not None:
         config.addinivalue_line("filterwarnings", "ignore")
+    if not hasattr(config, "workerinput"):
+        _cap_products()
+
+
+def _cap_products() -> None:
+    """Tests multiply in low precision by themselves, which must not end their process either."""
+    from sonde.backends.torch.cpu import instruction_sets
+
+    if find_spec("torch") and instruction_sets.AMX in instruction_sets.cpu().sets:
+        cap = instruction_sets.tried().cap
+        if cap is not None:
+            os.environ[instruction_sets.VARIABLE] = cap  # workers inherit it
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,7 +7,7 @@ and a patch of a prompt with itself adds exactly nothing.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,16 +15,30 @@ import numpy as np
 from sonde.backends.base import (
     Cost,
     FromRun,
-    FromVector,
-    GeneratedToken,
     GenerateRequest,
-    Patch,
+    Mixture,
+    Quantity,
+    Readout,
     Row,
     Scores,
+    Site,
+    Slope,
+    Vector,
+    Work,
 )
+from sonde.backends.edit import Edit, Sampled
+from sonde.backends.generated import GeneratedToken, PromptToken
+from sonde.backends.spots import Spot, spots, terms
 from sonde.errors import BadRequest, SourceRunDropped, UnknownSourceRun
 from sonde.prompts import prompt_digest
-from sonde.schema import HOOKS, Hook, ModelDescription, Site, SourceRun
+from sonde.schema import (
+    CLASSIC_HOOKS,
+    Hook,
+    ModelDescription,
+    SourceRun,
+    SpecialToken,
+    SpecialTokens,
+)
 
 WORDS = ["<s>", "The", " Eiffel", " Tower", " is", " in", " the", " city", " of", " Paris", " Rome"]
 WORDS += [" Colosseum", " Great", " Wall", " big", " red", " x"]
@@ -32,9 +46,14 @@ LAYERS, WIDTH, LONGEST = 4, 8, 12
 Key = tuple[Hook, int, int]
 
 
+def ids_of(readout: Readout) -> list[int]:
+    """The tokens whose log-probabilities a readout tells."""
+    return [column.token for column in readout.columns if column.token is not None]
+
+
 def weight(hook: Hook, layer: int, position: int) -> float:
     """What a unit of difference at a site adds."""
-    return (1 + HOOKS.index(hook)) * (layer + 1) / 100 + position / 1000
+    return (1 + CLASSIC_HOOKS.index(hook)) * (layer + 1) / 100 + position / 1000
 
 
 @dataclass
@@ -43,7 +62,7 @@ class Scripted:
 
     chunk: int = 5
     exact: bool = True
-    hooks: tuple[Hook, ...] = HOOKS
+    hooks: tuple[Hook, ...] = CLASSIC_HOOKS
     noise: float = 0.0
     """Added to unpatched rows that are computed."""
     drift: float = 0.0
@@ -69,6 +88,7 @@ class Scripted:
         return ModelDescription(
             name="scripted", architecture="None", backend="torch", n_layers=LAYERS, width=WIDTH,
             vocabulary=len(WORDS), max_tokens=LONGEST, hooks=list(self.hooks), end_ids=[0],
+            special_tokens=SpecialTokens(before=[SpecialToken(id=0, text=WORDS[0])], after=[]),
             dtype="float32", device="cpu", weights=self.weights, path="packed", path_reason=None,
             exact=self.exact,
         )  # fmt: skip
@@ -81,7 +101,11 @@ class Scripted:
         return "".join(WORDS[token] for token in tokens if token)
 
     def render_chat(
-        self, messages: Sequence[Mapping[str, str]], *, generation_prompt: bool = True
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        generation_prompt: bool = True,
+        continue_final: bool = False,
     ) -> list[int]:
         said = [word for m in messages for word in self.tokenize(m["content"], special=False)]
         return [0, *said, *[0] * generation_prompt]
@@ -138,66 +162,117 @@ class Scripted:
         """Log-probabilities of the ids after a prompt."""
         return [-1.0 - (sum(tokens) * 31 + 7 * i) % 50 / 10 for i in ids]
 
+    def quantities(self) -> tuple[Quantity, ...]:
+        return ("logprob",)
+
     def baselines(
-        self, prompts: Sequence[Sequence[int]], token_ids: Sequence[int], hooks: Sequence[Hook]
+        self, asked: Sequence[tuple[Sequence[int], Readout]], hooks: Sequence[Hook]
     ) -> list[list[float]]:
-        self._note(f"baselines {len(prompts)}")
-        for tokens in prompts:
+        self._note(f"baselines {len(asked)}")
+        for tokens, _ in asked:
             if not 0 < len(tokens) <= LONGEST:
                 raise BadRequest(f"the prompt has {len(tokens)} tokens")
-        return [self.unpatched(tokens, token_ids) for tokens in prompts]
+        return [self.unpatched(tokens, ids_of(readout)) for tokens, readout in asked]
 
-    def effect(self, patch: Patch, tokens: Sequence[int]) -> float:
-        """What a patch adds."""
-        source = patch.source
-        if isinstance(source, FromRun):
-            held = self.runs.get(source.run)
-            if held is None or source.generation not in (None, held[0].generation):
-                raise SourceRunDropped(source.run)
-            if patch.layer not in held[0].layers or patch.hook not in held[0].hooks:
-                raise UnknownSourceRun("patch source not found")
-            value = float(np.mean([held[1][p] for p in source.positions]))
-        else:
-            assert isinstance(source, FromVector)
-            value = float(source.values.mean())
-        share = 1.0 if patch.mask is None else float(patch.mask.mean())
-        at = weight(patch.hook, patch.layer, patch.position)
-        return patch.alpha * share * at * (value - tokens[patch.position])
+    def value(self, spot: Spot) -> float:
+        """What a write puts there: the mean of its source's numbers."""
+        total = 0.0
+        for source, sign, of in terms(spot.write.source):
+            if isinstance(source, FromRun):
+                held = self.runs.get(source.run)
+                if held is None or source.generation not in (None, held[0].generation):
+                    raise SourceRunDropped(source.run)
+                if spot.layer not in held[0].layers or spot.hook not in held[0].hooks:
+                    raise UnknownSourceRun("patch source not found")
+                total += sign * held[1][source.positions[spot.which]] / of
+            else:
+                total += sign * float(source.values.mean()) / of
+        return total
+
+    def effect(self, spot: Spot, tokens: Sequence[int]) -> float:
+        """What a write adds."""
+        write = spot.write
+        share = 1.0 if write.mask is None else float(write.mask.mean())
+        at = weight(spot.hook, spot.layer, spot.position)
+        there = tokens[spot.position] if write.how == "set" else 0.0
+        return write.alpha * share * at * (self.value(spot) - there)
 
     def row(self, row: Row, tokens: Sequence[int], ids: Sequence[int]) -> list[float]:
         """Log-probabilities of a patched run."""
-        if not row.computed and len(row.patches) == 1:
-            patch = row.patches[0]
-            forced = self.forced.get((patch.hook, patch.layer, patch.position))
+        some = spots(row.writes)
+        if not row.computed and len(some) == 1:
+            forced = self.forced.get((some[0].hook, some[0].layer, some[0].position))
             if forced is not None:
                 return forced[: len(ids)]
-        moved = sum(self.effect(patch, tokens) for patch in row.patches)
+        moved = sum(self.effect(spot, tokens) for spot in some)
         if row.computed:
-            moved += self.drift if row.patches else self.noise
+            moved += self.drift if row.writes else self.noise
         return [value + moved * (1 + k) for k, value in enumerate(self.unpatched(tokens, ids))]
 
-    def score(
-        self, tokens: Sequence[int], rows: Sequence[Row], token_ids: Sequence[int]
-    ) -> Iterator[Scores]:
+    def score(self, work: Iterable[Work]) -> Iterator[Scores]:
         self._note("score")
         try:
-            for start in range(0, len(rows), self.chunk):
-                self.before_chunk(start // self.chunk)
-                part = range(start, min(start + self.chunk, len(rows)))
-                values = [self.row(rows[i], tokens, token_ids) for i in part]
-                self.scored += [rows[i] for i in part]
-                yield Scores(tuple(part), np.array(values), computed=len(part))
+            for number, each in enumerate(work):
+                yield from self._score(number, each)
             self.log.append("score ended")
         finally:
             self.log.append("score closed")
 
-    def cost(self, tokens: Sequence[int], sites: Sequence[Site]) -> Cost:
-        return Cost(
-            len(sites), 10 * len(sites), 1000, len(sites) / 100, -(-len(sites) // self.chunk)
-        )
+    def _score(self, number: int, work: Work) -> Iterator[Scores]:
+        for start in range(0, len(work.rows), self.chunk):
+            self.before_chunk(start // self.chunk)
+            part = range(start, min(start + self.chunk, len(work.rows)))
+            values = [self.row(work.rows[i], work.tokens, ids_of(work.readout)) for i in part]
+            self.scored += [work.rows[i] for i in part]
+            yield Scores(tuple(part), np.array(values), len(part), number)
+
+    def linearise(self, asked: Iterable[Slope]) -> Iterator[Scores]:
+        """Everything here is linear, so first order is all there is: the same numbers."""
+        self._note("linearise")
+        for number, slope in enumerate(asked):
+            ids, rows = ids_of(slope.work.readout), slope.work.rows
+            tokens, there = slope.work.tokens, self.unpatched(slope.work.tokens, ids)
+            moved = [np.array(self.row(row, tokens, ids)) - there for row in rows]
+            values = np.array(moved).reshape(len(rows), len(ids)) @ np.array(slope.weights).T
+            yield Scores(tuple(range(len(rows))), values, len(rows), number)
+
+    def mix(self, asked: Iterable[Mixture]) -> Iterator[Scores]:
+        raise BadRequest("the scripted model has no heads")
+
+    def cost(self, work: Iterable[Work]) -> Cost:
+        n = sum(len(each.rows) for each in work)
+        return Cost(n, 10 * n, 1000, n / 100, -(-n // self.chunk))
+
+    def read(self, run: str, sites: Sequence[Site]) -> list[Vector]:
+        held = self.runs[run][1]
+        return [
+            np.array([[held[p]] * WIDTH for p in site.positions], dtype=np.float32)
+            for site in sites
+        ]
 
     def generate(self, request: GenerateRequest) -> Iterator[GeneratedToken]:
         self._note("generate")
         for step in range(request.max_tokens):
             token = (sum(request.tokens) + step) % len(WORDS)
-            yield GeneratedToken(token, -1.0, {})
+            yield GeneratedToken(token, -1.0, {}, () if step else self.scored_prompt(request))
+
+    def sample(
+        self, asked: Sequence[GenerateRequest], edit: Edit | None = None
+    ) -> Iterator[list[Sampled]]:
+        self._note("sample")
+        for number, request in enumerate(asked):
+            yield [Sampled(number, tuple(made.token for made in self.generate(request)))]
+
+    def scored_prompt(self, request: GenerateRequest) -> tuple[PromptToken, ...]:
+        """The prompt's tokens from the second on, if they were asked for."""
+        if request.prompt_logprobs is None:
+            return ()
+        tokens, most = request.tokens, request.prompt_logprobs
+        out = []
+        for i in range(1, len(tokens)):
+            told = self.unpatched(tokens[:i], range(len(WORDS)))
+            best = sorted(range(len(WORDS)), key=lambda id_: -told[id_])
+            likeliest = {id_: told[id_] for id_ in best[:most]}
+            rank = best.index(tokens[i]) + 1
+            out.append(PromptToken(tokens[i], told[tokens[i]], rank, likeliest))
+        return tuple(out)

@@ -14,7 +14,7 @@ from benchmarks import figures
 
 from sonde import errors
 from sonde.cli.main import main
-from sonde.schema import HOOKS
+from sonde.schema import LAYER_HOOKS
 from sonde.settings import SETTINGS, load_settings
 from tests.documents import DOCS, MANUAL, README, ROOT, blocks, commands, name_of, prose
 
@@ -33,6 +33,24 @@ def words(text: str) -> str:
     """Text without the differences between `SourceRun`, `source_run` and “source run”."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     return re.sub(r"[\W_]+", " ", spaced).lower()
+
+
+AVOIDED = re.compile(
+    r"\bwhoever\b|\bin\s+(any|other)\s+company\b|\bthe\s+long\s+way\b", re.IGNORECASE
+)
+"""The field says caller, subscriber or operator; batch-invariant; a full pass."""
+
+
+def test_the_tree_uses_the_words_of_the_field() -> None:
+    written = {path for path in DOCS if path.name != "LOG.md"}
+    for folder in ("src", "tests", "benchmarks"):
+        written |= set((ROOT / folder).rglob("*.py")) - {Path(__file__)}
+    found = [
+        f"{name_of(path)}: {match[0]}"
+        for path in sorted(written)
+        for match in AVOIDED.finditer(path.read_text())
+    ]
+    assert found == []
 
 
 @each_document
@@ -66,12 +84,12 @@ def test_links_pictures_and_paths_lead_to_files(document: Path) -> None:
 
 @each_document
 def test_a_hook_in_the_documents_exists(document: Path) -> None:
-    assert set(re.findall(r"\b(?:pre|post|mlp)_\w+", document.read_text())) <= set(HOOKS)
+    assert set(re.findall(r"\b(?:pre|post|mlp)_\w+", document.read_text())) <= set(LAYER_HOOKS)
 
 
 def test_every_hook_is_defined_in_the_terms() -> None:
     terms = (ROOT / "TERMS.md").read_text()
-    assert [hook for hook in HOOKS if f"- `{hook}`: " not in terms] == []
+    assert [hook for hook in LAYER_HOOKS if f"- `{hook}`: " not in terms] == []
 
 
 def test_every_verb_is_shown_in_the_readme() -> None:
@@ -141,7 +159,7 @@ def test_settings_in_the_documents_are_all_there_are(document: Path, tmp_path: P
 def test_every_verb_has_a_page_and_the_index_leads_to_every_page() -> None:
     verbs = set(main.list_commands(click.Context(main)))
     pages = {path.stem for path in (ROOT / "docs" / "how-to").glob("*.md")}
-    assert pages == verbs
+    assert verbs <= pages
     index = (ROOT / "docs" / "index.md").read_text()
     folder = ROOT / "docs"
     for page in set(MANUAL) - {README, folder / "index.md"}:

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import sonde
-from sonde.backends.base import FromVector, Patch
+from sonde.backends.base import FromVector, write_at
 from sonde.engine import Limits, VectorModule
 from sonde.errors import BadRequest, LayerOutOfRange, UnknownModel
-from sonde.model import versions
-from sonde.schema import Cell, LayerRange, SpanPosition, Start, Summary
+from sonde.results.provenance import versions
+from sonde.schema import CLASSIC_HOOKS, LAYER_HOOKS, Cell, PatchSweepRequest, Start, Summary
+from sonde.schema.table import FeatureAxis, SweepRequest, TableCell, TableStart, TableSummary
 from tests.engine.questions import CLEAN, CORRUPT
 from tests.scripted import LAYERS, WIDTH, Scripted
 from tests.tiny_model import save_tiny_model
@@ -31,43 +32,103 @@ def test_a_sweep_takes_two_prompts_and_an_answer(model: sonde.Model) -> None:
     assert result.grids["post_block"].shape == (LAYERS, 9)
 
 
-def test_hooks_layers_and_positions_are_taken_as_people_write_them(model: sonde.Model) -> None:
-    asked = model.request(
-        **ASKED, hooks="mlp_in", layers=range(0, 4, 2), positions=["Colosseum", 4, sonde.Span("is")]
+def test_what_both_kinds_of_sweep_can_ask_has_the_same_bits(tmp_path: Path) -> None:
+    model = sonde.load(str(save_tiny_model(tmp_path)), device="cpu")
+    for metric in ("logprob", "recovered", "logit_diff"):
+        asked: Any = ASKED | {
+            "hooks": CLASSIC_HOOKS,
+            "foil": None if metric == "recovered" else " Rome",
+            "metric": metric,
+            "metrics": ["logprob"],
+            "pairing": "mean",
+            "alpha": 0.75,
+        }
+        general, classic = model.sweep(**asked), model.sweep(**asked, clean_baseline=0.0)
+        assert isinstance(model.request(**asked), SweepRequest)
+        assert classic.summary is not None
+        assert general.summary is None
+        for name in (metric, "logprob"):
+            one, other = general.values(name), classic.values(name)
+            assert list(one) == list(other) == list(CLASSIC_HOOKS)
+            assert all(np.array_equal(one[hook], other[hook]) for hook in one)
+        same = (
+            "metric",
+            "clean",
+            "corrupt",
+            "noise_floor",
+            "layers",
+            "positions",
+            "tokens",
+            "axes",
+        )
+        assert all(getattr(general, name) == getattr(classic, name) for name in same)
+        assert general.argmax == classic.argmax
+        assert general.recovered_of == ("logprob" if metric == "recovered" else "logit_diff")
+        assert classic.recovered_of == "logprob"
+    alone = ASKED | {"foil": " Rome", "metric": "logit_diff"}
+    found = [model.sweep(**alone).grids, model.sweep(**alone, clean_baseline=0.0).grids]
+    np.testing.assert_allclose(found[0]["post_block"], found[1]["post_block"], rtol=0, atol=2e-6)
+
+
+def test_beside_a_foil_recovered_is_of_the_logit_difference(model: sonde.Model) -> None:
+    general = model.sweep(**ASKED, foil=" Rome", metric="recovered", metrics=["logit_diff"])
+    zero, one = general.corrupt, general.clean
+    assert zero is not None
+    assert one is not None
+    assert general.recovered_of == "logit_diff"
+    shares = (general.values("logit_diff")["post_block"] - zero) / (one - zero)
+    np.testing.assert_allclose(general.grids["post_block"], shares)
+
+
+def test_positions_together_make_one_column_of_layers(model: sonde.Model) -> None:
+    result = model.sweep(**ASKED, positions="together", hooks=["post_block", "mlp_in"])
+    assert result.grids["mlp_in"].shape == (LAYERS,)
+    assert result.axes["mlp_in"] == {"layer": list(range(LAYERS))}
+    assert (result.layers, result.positions, result.tokens) == (list(range(LAYERS)), [], [])
+    assert result.argmax is not None
+    assert result.argmax.position is None
+
+
+def test_a_tiny_model_tells_every_metric_of_several_answers_of_several_tokens(
+    tmp_path: Path,
+) -> None:
+    model = sonde.load(str(save_tiny_model(tmp_path)), device="cpu")
+    further = ["prob", "kl_clean", "kl_corrupt", "rank", "top1", "recovered"]
+    result = model.sweep(
+        clean=CLEAN, corrupt=CORRUPT, answer=[" Paris", " Atlantis"], foil=" Rome", metrics=further
     )
-
-    assert asked.hooks == ["mlp_in"]
-    assert asked.layers == [0, 2]
-    assert asked.positions == [SpanPosition(span="Colosseum"), 4, SpanPosition(span="is")]
-    assert model.request(**ASKED, positions="Colosseum").positions == [
-        SpanPosition(span="Colosseum")
-    ]
-    assert model.request(**ASKED, positions="all").positions == "all_prompt"
-    assert model.request(**ASKED, layers=np.arange(2)).layers == [0, 1]
-    assert model.request(**ASKED, layers=LayerRange(start=1, stop=3)).layers == LayerRange(
-        start=1, stop=3
+    assert result.metrics == ["logprob", *further]
+    np.testing.assert_allclose(
+        result.values("prob")["post_block"], np.exp(result.grids["post_block"])
     )
+    assert set(np.unique(result.values("top1")["post_block"])) <= {0.0, 1.0}
+    assert "several tokens" in result.table.notes["answer_tokens"]
+    zeros = model.sweep(corrupt=CORRUPT, answer=" Paris", source="zero")
+    module = model.sweep(corrupt=CORRUPT, answer=" Paris", source_module="zeros")
+    assert np.array_equal(zeros.grids["post_block"], module.grids["post_block"])
 
 
-def test_tokens_may_be_given_by_number(model: sonde.Model) -> None:
-    asked = model.request(corrupt=CORRUPT, answer=9, foil=10)
+def test_features_are_refused_where_there_is_no_dictionary(model: sonde.Model) -> None:
+    asked = SweepRequest(corrupt=CORRUPT, answer=" Paris", features=FeatureAxis(layer=0))
+    for ask in (model.run, model.estimate):
+        with pytest.raises(BadRequest, match="features need a dictionary"):
+            ask(asked)
 
-    assert (asked.answer_token, asked.answer_token_id) == (None, 9)
-    assert (asked.foil_token, asked.foil_token_id) == (None, 10)
 
-
-def test_every_sweep_captures_under_a_name_of_its_own(model: sonde.Model) -> None:
-    first, second = (model.request(**ASKED).source_run for _ in range(2))
-
-    assert first != second
-    assert model.request(**ASKED, source_run="mine").source_run == "mine"
+def test_a_request_of_either_kind_can_be_run_as_it_is(model: sonde.Model) -> None:
+    general = model.request(**ASKED)
+    assert model.run(general).provenance.request["corrupt"] == CORRUPT
+    classic = PatchSweepRequest(
+        prompt=CORRUPT, clean_prompt=CLEAN, source_run="r", layers=[0], answer_token=" Paris"
+    )
+    assert model.run(classic).provenance.request["prompt"] == CORRUPT
 
 
 def test_a_vector_source_gets_no_run(model: sonde.Model) -> None:
     asked = model.request(corrupt=CORRUPT, answer=" Paris", source_module="zeros")
 
     assert asked.source_run is None
-    assert model.run(asked).summary.noise_floor == 0.0
+    assert model.run(asked).noise_floor == 0.0
 
 
 def test_named_vectors_belong_to_the_model() -> None:
@@ -107,7 +168,10 @@ def test_events_are_seen_as_they_come(model: sonde.Model) -> None:
     seen: list[Any] = []
     model.sweep(**ASKED, layers=[0], positions=[2, 3], on_event=seen.append)
 
-    assert [type(event) for event in seen] == [Start, Cell, Cell, Summary]
+    assert [type(event) for event in seen] == [TableStart, TableCell, TableCell, TableSummary]
+    seen.clear()
+    model.sweep(**ASKED, layers=[0], positions=[2], mask={"indices": [0]}, on_event=seen.append)
+    assert [type(event) for event in seen] == [Start, Cell, Summary]
 
 
 def test_a_sweep_can_be_left(model: sonde.Model) -> None:
@@ -121,14 +185,16 @@ def test_a_sweep_can_be_left(model: sonde.Model) -> None:
 def test_limits_are_the_models() -> None:
     model = sonde.Model(Scripted(), limits=Limits(cells=3))
 
-    with pytest.raises(BadRequest, match="at most 3 cells"):
+    with pytest.raises(BadRequest, match="at most 3 are admitted"):
         model.sweep(**ASKED)
+    with pytest.raises(BadRequest, match="at most 3 cells"):
+        model.sweep(**ASKED, mask={"indices": [0]})
 
 
 def test_an_estimate_is_of_the_same_request(model: sonde.Model) -> None:
-    asked = model.request(**ASKED)
-
-    assert model.estimate(asked).cells == model.run(asked).summary.timing.cells
+    for options in ({}, {"positions": "together"}, {"mask": {"indices": [0]}}):
+        asked = model.request(**ASKED, **options)
+        assert model.estimate(asked).cells == model.run(asked).timing.cells
 
 
 def test_a_capture_takes_everything_unless_told(model: sonde.Model) -> None:
@@ -144,6 +210,7 @@ def test_a_captured_run_can_be_swept_from(model: sonde.Model) -> None:
 
     result = model.sweep(corrupt=CORRUPT, answer=" Paris", source_run="kept")
 
+    assert result.summary is not None
     assert not result.summary.auto_captured
     assert "kept" in model.backend.manifests()
 
@@ -168,17 +235,17 @@ def test_a_directory_is_loaded_swept_and_patched(tmp_path: Path) -> None:
         clean="The Eiffel Tower is in the city of",
         corrupt="The Colosseum is in the city of",
         answer=" Paris",
-        hooks=sonde.HOOKS,
+        hooks=LAYER_HOOKS,
         pairing="last",
     )
-    patch = Patch("post_block", 0, 2, FromVector(np.ones(width, dtype=np.float32)))
+    patch = write_at("post_block", 0, 2, FromVector(np.ones(width, dtype=np.float32)))
 
-    assert result.summary.noise_floor == 0.0
-    assert all(control.difference == 0 for control in result.summary.controls)
+    assert result.noise_floor == 0.0
+    assert all(control.difference == 0 for control in result.controls)
     assert model.describe().exact
     plain = model.generate("The Colosseum is", max_tokens=5)
     assert model.generate("The Colosseum is", max_tokens=5) == plain
-    assert isinstance(model.generate("The Colosseum is", max_tokens=5, patches=[patch]), str)
+    assert isinstance(model.generate("The Colosseum is", max_tokens=5, writes=[patch]), str)
 
 
 def test_a_name_that_leads_nowhere_says_what_would(tmp_path: Path) -> None:

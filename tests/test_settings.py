@@ -31,10 +31,10 @@ def loaded(tmp_path: Path, text: str | None = None, **options: Any) -> Settings:
     return load_settings(path, **{"environ": {}, "directory": tmp_path, **options})
 
 
-def test_without_anything_the_contracts_defaults_hold(tmp_path: Path) -> None:
+def test_without_anything_runs_are_here_and_the_rest_is_the_contracts(tmp_path: Path) -> None:
     found = loaded(tmp_path)
     assert (found.gateway.host, found.gateway.port) == ("127.0.0.1", 8091)
-    assert found.p5.output_dir == Path("/raid/checkpoints/p5")
+    assert found.p5.output_dir == Path("runs")
     assert found.p5.sae_log_filename == "sae_features.jsonl"
     assert found.p5.sae_live_log_filename == "sae_features.live.jsonl"
     assert found.p5.metadata_filename == "aegir_metadata.json"
@@ -125,10 +125,30 @@ def test_a_file_that_was_asked_for_and_is_not_there_is_an_error(tmp_path: Path) 
         load_settings(environ={"AEGIR_CONFIG": str(tmp_path / "gone.conf")})
 
 
-def test_the_keys_of_the_contract_are_the_keys_there_are() -> None:
-    variables = {setting.key: setting.variable for setting in SETTINGS if setting.variable}
+def test_the_variables_of_the_contract_are_other_names_of_ours() -> None:
+    variables = {setting.key: setting.variables for setting in SETTINGS if setting.variables}
     assert variables == {
-        "aegir.gateway.host": "AEGIR_GATEWAY_HOST",
-        "aegir.gateway.port": "AEGIR_GATEWAY_PORT",
-        "aegir.p5.output_dir": "AEGIR_P5_OUTPUT_DIR",
+        "aegir.gateway.host": ("SONDE_GATEWAY_HOST", "AEGIR_GATEWAY_HOST"),
+        "aegir.gateway.port": ("SONDE_GATEWAY_PORT", "AEGIR_GATEWAY_PORT"),
+        "aegir.p5.output_dir": ("SONDE_OUTPUT_DIR", "AEGIR_P5_OUTPUT_DIR"),
     }
+
+
+@pytest.mark.parametrize("name", ["SONDE_OUTPUT_DIR", "AEGIR_P5_OUTPUT_DIR"])
+def test_either_name_of_a_variable_is_read_and_named(tmp_path: Path, name: str) -> None:
+    found = loaded(tmp_path, environ={name: "/env"})
+    assert found.p5.output_dir == Path("/env")
+    assert found.origins["aegir.p5.output_dir"] == f"the variable {name}"
+
+
+def test_two_names_of_a_variable_may_agree_and_may_not_disagree(tmp_path: Path) -> None:
+    both = {"SONDE_GATEWAY_PORT": "7000", "AEGIR_GATEWAY_PORT": "7000"}
+    assert loaded(tmp_path, environ=both).gateway.port == 7000
+    with pytest.raises(BadSetting, match=r"AEGIR_GATEWAY_PORT.*'7001'.*SONDE_GATEWAY_PORT.*unset"):
+        loaded(tmp_path, environ={**both, "AEGIR_GATEWAY_PORT": "7001"})
+
+
+def test_our_own_file_comes_before_the_inherited_one(tmp_path: Path) -> None:
+    (tmp_path / "aegir.conf").write_text("aegir.gateway.port = 1")
+    (tmp_path / "sonde.conf").write_text("aegir.gateway.port = 2")
+    assert loaded(tmp_path).gateway.port == 2
