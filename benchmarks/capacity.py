@@ -1,51 +1,30 @@
 """What a study takes on models too large to measure here: capture memory, tokens, GPU-seconds.
 
-Arithmetic, not measurement. Every number follows from a model's shape, a prompt's length and two
-assumptions that are arguments here: a GPU's peak rate, and the share of it that prefill reaches.
-`docs/scale.md` shows what `tables` returns, and a test keeps the two the same.
+Arithmetic, not measurement. Every number follows from a model's shape, a prompt's length and
+`sonde.scale`: a GPU's peak rate, and the share of it that is reached. `docs/scale.md` shows what
+`tables` and `head_study` return, and a test keeps them the same.
 
     python -m benchmarks.capacity
 """
 
 from dataclasses import dataclass
 
+from sonde import scale
+from sonde.results.numbers import duration
+from sonde.scale import BLOCK, ITEM, PREFILL_SHARE, Rows, Shape, devices_for, fleet
+
 STREAM_HOOKS, BRANCH_HOOKS = 3, 2
 """`pre_attn`, `post_attn` and `post_block` are kept in float32, so that a run patched with itself
 changes no bit; `mlp_in` and `mlp_out` in the model's own precision."""
 
-ITEM = 2
-"""Bytes of a bfloat16 number."""
-
-PEAK = 989e12
-"""Floating-point operations a second of one H100 or H200, dense bfloat16."""
-
-EFFICIENCY = 0.4
-"""The share of it that prefill of long batches reaches: an assumption, to be replaced."""
-
-GPU_BYTES = 80e9
-WEIGHTS_SHARE = 0.7
-"""Of a GPU's memory; the rest is for keys and values and for the work itself."""
-
-BLOCK = 16
-"""Tokens that the prefix cache shares at a time on a GPU."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A model, as far as these numbers depend on it."""
-
-    name: str
-    parameters: float
-    layers: int
-    width: int
-
-
 SHAPES = (
-    Shape("8B", 8.03e9, 32, 4096),
-    Shape("70B", 70.6e9, 80, 8192),
-    Shape("405B", 405.9e9, 126, 16384),
+    Shape("8B", 8.03e9, 32, 4096, 32, 8.03e9),
+    Shape("70B", 70.6e9, 80, 8192, 64, 70.6e9),
+    Shape("405B", 405.9e9, 126, 16384, 128, 405.9e9),
 )
 """Shapes of the Llama 3.1 family."""
+
+H100 = fleet("H100").device
 
 
 @dataclass(frozen=True)
@@ -74,24 +53,37 @@ def sweep_tokens(shape: Shape, tokens: int, hooks: int = 1, block: int = BLOCK) 
 
 
 def gpu_seconds(
-    shape: Shape, tokens: int, *, peak: float = PEAK, efficiency: float = EFFICIENCY
+    shape: Shape, tokens: int, *, peak: float = H100.peak, efficiency: float = PREFILL_SHARE
 ) -> float:
     """Seconds of one GPU: two operations a parameter and token, attention left out."""
     return 2 * shape.parameters * tokens / (peak * efficiency)
-
-
-def gpus(shape: Shape, *, memory: float = GPU_BYTES) -> int:
-    """The smallest power of two of GPUs that holds the weights and leaves room to work."""
-    count = 1
-    while count * memory * WEIGHTS_SHARE < ITEM * shape.parameters:
-        count *= 2
-    return count
 
 
 def tables(study: Study | None = None) -> str:
     """The tables of `docs/scale.md`."""
     study = study or Study()
     return "\n".join([*_memory(study), "", *_work(study)])
+
+
+PAIRS, SUFFIX = 200, 8
+FLEETS = ("1xH100", "8xH100", "64xH100")
+
+
+def head_study() -> str:
+    """`z` of every head over 200 pairs, 8 tokens a row, as one study."""
+    lines = [
+        "| model | cells | " + " | ".join(f"on {fleet(each)}" for each in FLEETS) + " |",
+        "|---|---" + "|---" * len(FLEETS) + "|",
+    ]
+    for shape in scale.SHAPES:
+        rows = Rows(PAIRS * shape.layers * shape.heads, SUFFIX)
+        costs = [scale.cost(shape, rows, fleet(each)) for each in FLEETS]
+        said = [
+            each.way if each.seconds is None else f"{duration(each.seconds)}, {each.way}"
+            for each in costs
+        ]
+        lines.append(f"| {shape.name} | {rows.count:,} | {' | '.join(said)} |")
+    return "\n".join(lines)
 
 
 def _memory(study: Study) -> list[str]:
@@ -101,7 +93,7 @@ def _memory(study: Study) -> list[str]:
         "|---|---|---|---|---|---|---|",
     ]
     for shape in SHAPES:
-        count = gpus(shape)
+        count = devices_for(shape, H100.memory)
         shares = min(count, 8)
         lines.append(
             f"| {shape.name} | {shape.layers} × {shape.width:,} "
@@ -125,7 +117,7 @@ def _work(study: Study) -> list[str]:
         lines.append(
             f"| {shape.name} | {study.hooks * shape.layers * study.tokens:,} | {tokens:,} "
             f"| {study.pairs * tokens / study.hours / 3600:,.0f} | {each:,.1f} "
-            f"| {each / gpus(shape):,.1f} | {study.pairs * each / 3600:,.2f} |"
+            f"| {each / devices_for(shape, H100.memory):,.1f} | {study.pairs * each / 3600:,.2f} |"
         )
     return lines
 
@@ -135,4 +127,4 @@ def _size(count: int) -> str:
 
 
 if __name__ == "__main__":
-    print(tables())
+    print(tables(), "", head_study(), sep="\n")

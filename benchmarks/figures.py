@@ -1,20 +1,25 @@
 """The figures in the README, made from `benchmarks/results` so that nobody copies a number by hand.
 
-    python -m benchmarks.figures
+    make figures
 
-writes them again after a measurement. A test compares.
+records what was measured here (see `machine`) as those results, and writes the figures again. With
+names, only those: `make figures NAMES="sweep_rate roofline"`. Without any measurement it only
+writes. A test compares figures and results.
 """
 
 import json
 import re
-from collections.abc import Iterator
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
 README: Final = ROOT / "README.md"
 RESULTS: Final = Path(__file__).parent / "results"
-UPDATE: Final = "the README's figures are old: run `python -m benchmarks.figures`"
+LOCAL: Final = ROOT / "out" / "benchmarks"
+UPDATE: Final = "the README's figures are old: run `make figures`"
 BEGIN: Final = "<!-- figures: written by `python -m benchmarks.figures`, do not edit -->\n"
 END: Final = "<!-- end of figures -->\n"
 
@@ -105,7 +110,19 @@ def _up(value: float) -> str:
     return f"{digit:.0f}e{int(exponent)}"
 
 
+def record(names: Sequence[str] = (), *, local: Path = LOCAL, results: Path = RESULTS) -> list[str]:
+    """Take what was measured here for recorded, all of it or by name. -> the names."""
+    found = sorted(path.stem for path in local.glob("*.json"))
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise SystemExit(f"{missing[0]} was not measured here; in {local}: {found or 'nothing'}")
+    for name in names or found:
+        shutil.copyfile(local / f"{name}.json", results / f"{name}.json")
+    return list(names or found)
+
+
 if __name__ == "__main__":
+    print(f"recorded: {', '.join(record(sys.argv[1:])) or 'nothing new'}")
     old = README.read_text()
     pattern = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
     README.write_text(pattern.sub(lambda _: BEGIN + section() + END, old))

@@ -24,11 +24,18 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from benchmarks.hook_loop import HookLoop
-from sonde.backends.base import FromRun, Patch, Row
+from sonde.backends.base import FromRun, Row, Site, Work, Write, logprobs_of, write_at
 from sonde.backends.torch.backend import TorchBackend
 from sonde.backends.torch.loading.loaded import Loaded
+from sonde.schema import SpecialTokens
 
 ROUNDS = 9
+
+
+class Tokenless(TorchBackend):
+    """Prompts are random tokens, so there is no tokenizer to ask."""
+
+    special_tokens = SpecialTokens(before=[], after=[])
 
 
 def build(dtype: torch.dtype, layers: int) -> LlamaForCausalLM:
@@ -88,10 +95,36 @@ def needed_flops(config: LlamaConfig, n_tokens: int) -> float:
     return float(middle + last + head)
 
 
-def sweep_rows(layers: int, n_tokens: int) -> list[Row]:
-    """One row per (layer, position), patched from the run named `clean`."""
+def needed_flops_of_heads(config: LlamaConfig, n_tokens: int) -> float:
+    """The same of one head's `z` at all positions, a cell a head, as far as a write can reach.
+
+    In its own layer the output projection and the MLP of every row, above it whole rows, in the
+    last layer keys and values of every row and the rest of one.
+    """
+    d, ff, kv = config.hidden_size, config.intermediate_size, 1024
+    row = 2 * (2 * d * d + 2 * d * kv + 3 * d * ff)
+    after, keys = 2 * (d * d + 3 * d * ff), 2 * (2 * d * kv)
+    depth = config.num_hidden_layers
+    below = sum(n_tokens * (after + (depth - 2 - layer) * row) for layer in range(depth - 1))
+    last = (depth - 1) * (n_tokens * keys + row - keys) + after
+    cells = config.num_attention_heads
+    return float(cells * (below + last + depth * 2 * d * config.vocab_size))
+
+
+def head_rows(config: LlamaConfig, n_tokens: int, run: str = "clean") -> list[Row]:
+    """One row per (layer, head): its `z` at all positions, from a run."""
+    everywhere = tuple(range(n_tokens))
     return [
-        Row((Patch("post_block", layer, position, FromRun("clean", (position,))),))
+        Row((Write(Site("z", layer, everywhere, head), FromRun(run, everywhere)),))
+        for layer in range(config.num_hidden_layers)
+        for head in range(config.num_attention_heads)
+    ]
+
+
+def sweep_rows(layers: int, n_tokens: int, run: str = "clean") -> list[Row]:
+    """One row per (layer, position), patched from a run."""
+    return [
+        Row((write_at("post_block", layer, position, FromRun(run, (position,))),))
         for layer in range(layers)
         for position in range(n_tokens)
     ]
@@ -138,11 +171,11 @@ def measure(
         backend.forget()
         backend.prepare([clean, corrupt], ["post_block"])
         backend.capture("clean", clean, ["post_block"], range(depth), range(n_tokens))
-        for _ in backend.score(corrupt, grid, [1, 2]):
+        for _ in backend.score([Work(corrupt, grid, logprobs_of([1, 2]))]):
             pass
 
     def cells() -> None:
-        for _ in backend.score(corrupt, grid, [1, 2]):
+        for _ in backend.score([Work(corrupt, grid, logprobs_of([1, 2]))]):
             pass
 
     for _ in range(3):  # work that has come twice is launched as a whole
@@ -173,34 +206,110 @@ def measure(
     }  # fmt: skip
 
 
+def measure_pairs(
+    backend: TorchBackend, model: LlamaForCausalLM, n_tokens: int, n_pairs: int, rate: float
+) -> dict[str, Any]:
+    """Many prompt pairs in one call, beside one pair alone, both with their unpatched runs."""
+    generator = torch.Generator().manual_seed(n_tokens)
+    shape = (n_pairs, 2, n_tokens)
+    pairs = torch.randint(0, 128256, shape, generator=generator).tolist()
+    depth = model.config.num_hidden_layers
+
+    def run(some: list[Any]) -> None:
+        backend.forget()
+        asked = [(tokens, logprobs_of([1, 2])) for pair in some for tokens in pair]
+        backend.baselines(asked, ["post_block"])
+
+        def work() -> Iterator[Work]:  # as a sweep makes it: while other pairs run
+            for i, (clean, corrupt) in enumerate(some):
+                name = f"run-{i}"
+                backend.capture(name, clean, ["post_block"], range(depth), range(n_tokens))
+                yield Work(corrupt, sweep_rows(depth, n_tokens, name), logprobs_of([1, 2]))
+
+        for _ in backend.score(work()):
+            pass
+
+    for _ in range(3):
+        run(pairs)
+        run(pairs[:1])
+    rounds = [
+        (seconds(partial(run, pairs), 1), seconds(partial(run, pairs[:1]), 3))
+        for _ in range(ROUNDS)
+    ]
+    together, alone = (median([each[i] for each in rounds]) for i in range(2))
+    flops = needed_flops(model.config, n_tokens)
+    return {
+        "tokens": n_tokens, "pairs": n_pairs, "cells_a_pair": depth * n_tokens,
+        "together_s": together, "alone_s": alone,
+        "times_faster_a_cell": median([n_pairs * one / all_ for all_, one in rounds]),
+        "share_of_gemm_together": n_pairs * flops / together / rate,
+        "share_of_gemm_alone": flops / alone / rate,
+    }  # fmt: skip
+
+
+def measure_heads(
+    backend: TorchBackend, model: LlamaForCausalLM, n_tokens: int, n_pairs: int, rate: float
+) -> dict[str, Any]:
+    """Every head's `z` at all positions together, of one pair or of several, baselines included."""
+    generator = torch.Generator().manual_seed(n_tokens)
+    pairs = torch.randint(0, 128256, (n_pairs, 2, n_tokens), generator=generator).tolist()
+    depth = model.config.num_hidden_layers
+
+    def run() -> None:
+        backend.forget()
+        asked = [(tokens, logprobs_of([1, 2])) for pair in pairs for tokens in pair]
+        backend.baselines(asked, ["z"])
+
+        def work() -> Iterator[Work]:
+            for i, (clean, corrupt) in enumerate(pairs):
+                backend.capture(f"run-{i}", clean, ["z"], range(depth), range(n_tokens))
+                rows = head_rows(model.config, n_tokens, f"run-{i}")
+                yield Work(corrupt, rows, logprobs_of([1, 2]))
+
+        for _ in backend.score(work()):
+            pass
+
+    for _ in range(2):
+        run()
+    took = median([seconds(run, 1) for _ in range(5)])
+    flops = n_pairs * needed_flops_of_heads(model.config, n_tokens)
+    return {
+        "tokens": n_tokens, "pairs": n_pairs,
+        "cells": n_pairs * depth * model.config.num_attention_heads,
+        "sweep_s": took, "needed_tflop": flops / 1e12, "share_of_gemm": flops / took / rate,
+    }  # fmt: skip
+
+
 def noise(backend: TorchBackend, n_tokens: int) -> float:
     """Largest difference of an unpatched row among patched rows from the baseline alone."""
     tokens = torch.randint(0, 128256, (n_tokens,)).tolist()
     backend.capture("clean", tokens[::-1], ["post_block"], range(32), range(n_tokens))
     grid = [Row(computed=True), *sweep_rows(32, n_tokens)]
-    alone = next(iter(backend.score(tokens, [Row()], [1, 2]))).logprobs[0]
-    for scores in backend.score(tokens, grid, [1, 2]):
+    alone = next(iter(backend.score([Work(tokens, [Row()], logprobs_of([1, 2]))]))).values[0]
+    for scores in backend.score([Work(tokens, grid, logprobs_of([1, 2]))]):
         if 0 in scores.rows:
-            return float(abs(scores.logprobs[scores.rows.index(0)] - alone).max())
+            return float(abs(scores.values[scores.rows.index(0)] - alone).max())
     return float("nan")
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tokens", type=int, nargs="+", default=[64, 16])
+    parser.add_argument("--tokens", type=int, nargs="*", default=[64, 16])
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--fixed-rows", action="store_true", help="batches of one shape")
+    parser.add_argument("--pairs", type=int, default=0, help="so many in one call, of 16 tokens")
+    parser.add_argument("--heads", action="store_true", help="every head, of one pair and of some")
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     dtype = getattr(torch, options.dtype)
     model = build(dtype, 32)
     rate = gemm_rate(dtype)
-    tokenizer: Any = SimpleNamespace(eos_token_id=None)  # prompts are random tokens
+    tokenizer: Any = SimpleNamespace(eos_token_id=None)
     loaded = Loaded("llama-8b-shaped", model, tokenizer, "random", options.dtype, "cuda")
     began = time.perf_counter()
-    backend = TorchBackend(
+    backend = Tokenless(
         loaded,
         compile_layers=options.compile,
         fixed_rows=options.fixed_rows,
@@ -212,6 +321,11 @@ def main() -> None:
         "gemm_tflops": rate / 1e12, "load_s": time.perf_counter() - began,
         "exact": backend.describe().exact,
         "lengths": [measure(backend, model, n, rate) for n in options.tokens],
+        "pairs": measure_pairs(backend, model, 16, options.pairs, rate) if options.pairs else None,
+        "heads": [
+            measure_heads(backend, model, n, pairs, rate)
+            for n, pairs in ([(64, 1), (16, 8)] if options.heads else [])
+        ],
         "noise_floor": noise(backend, 16),
         "peak_gib": torch.cuda.max_memory_allocated() / 2**30,
     }  # fmt: skip
@@ -228,16 +342,16 @@ def _profile(backend: TorchBackend, n_tokens: int) -> None:
     clean, corrupt = torch.randint(0, 128256, (2, n_tokens), generator=generator).tolist()
     backend.capture("clean", clean, ["post_block"], range(32), range(n_tokens))
     grid = sweep_rows(32, n_tokens)
-    for _ in backend.score(corrupt, grid, [1, 2]):
+    for _ in backend.score([Work(corrupt, grid, logprobs_of([1, 2]))]):
         pass
     seen_by_python = cProfile.Profile()
     seen_by_python.enable()
-    for _ in backend.score(corrupt, grid, [1, 2]):
+    for _ in backend.score([Work(corrupt, grid, logprobs_of([1, 2]))]):
         pass
     seen_by_python.disable()
     pstats.Stats(seen_by_python).sort_stats("tottime").print_stats(25)
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
-        for _ in backend.score(corrupt, grid, [1, 2]):
+        for _ in backend.score([Work(corrupt, grid, logprobs_of([1, 2]))]):
             pass
     print(
         seen.key_averages().table(

@@ -1,4 +1,8 @@
-"""What a number was measured on, and where it is written."""
+"""What a number was measured on, and where it is written.
+
+What is measured on a machine goes to a folder that git ignores. Recorded results, and the README's
+figures made from them, change only when somebody says so: `make figures`.
+"""
 
 import json
 import platform
@@ -12,7 +16,8 @@ from typing import Any
 
 import torch
 
-RESULTS = Path(__file__).parent / "results"
+RECORDED = Path(__file__).parent / "results"
+LOCAL = Path(__file__).parents[1] / "out" / "benchmarks"
 
 
 def machine() -> dict[str, Any]:
@@ -33,10 +38,24 @@ def machine() -> dict[str, Any]:
 
 
 def write(name: str, result: dict[str, Any]) -> None:
-    """Keep a result beside the others."""
-    RESULTS.mkdir(exist_ok=True)
+    """Keep what was measured here."""
     text = json.dumps({"machine": machine(), **result}, indent=1)
-    (RESULTS / f"{name}.json").write_text(text + "\n")
+    local(name).write_text(text + "\n")
+
+
+def local(name: str) -> Path:
+    """Where a result of this machine goes."""
+    LOCAL.mkdir(parents=True, exist_ok=True)
+    return LOCAL / f"{name}.json"
+
+
+def kept(name: str) -> dict[str, Any]:
+    """What was measured here before, or else what is recorded: for results of several parts."""
+    for path in (LOCAL / f"{name}.json", RECORDED / f"{name}.json"):
+        if path.exists():
+            found: dict[str, Any] = json.loads(path.read_text())
+            return found
+    return {}
 
 
 def seconds(run: Callable[[], object]) -> float:

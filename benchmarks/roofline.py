@@ -27,8 +27,8 @@ import sonde
 from benchmarks.machine import median, seconds, write
 from benchmarks.sweep_rate import PAIR, sweep
 from sonde.backends.torch.backend import TorchBackend
-from sonde.backends.torch.products import LaidOut
-from sonde.backends.torch.threads import each_by_one_thread
+from sonde.backends.torch.cpu.products import LaidOut
+from sonde.backends.torch.cpu.threads import each_by_one_thread
 
 Products = list[tuple[LaidOut, torch.Tensor]]
 ROUNDS = 15

@@ -6,9 +6,11 @@ left when nothing else runs. The product writes into memory that is there alread
 comparison is with the product alone. Before each there is a pause, because OpenMP threads keep a
 core busy for some milliseconds after the work they shared; `ratio_at_once` is without it, as right
 behind a forward pass. The k largest are compared with those a library's top-k finds.
-CPU: the default model's shapes. CUDA: 4,096 → 65,536.
+CPU: the default model's shapes, 4,096 features with TopK; `--wide` has 16,384 with a threshold
+for each, as BatchTopK with a cap is read, set so that 38 are active. CUDA: 4,096 → 65,536.
 
     python -m benchmarks.sae_encode
+    python -m benchmarks.sae_encode --wide
     python -m benchmarks.sae_encode --device cuda --out sae_encode.json
 """
 
@@ -16,20 +18,23 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from benchmarks.machine import RESULTS, machine, median
-from sonde.sae.activations import TopK
+from benchmarks.machine import kept, local, machine, median
+from sonde.sae.activations import JumpRelu, TopK
 from sonde.sae.autoencoder import Autoencoder
 from sonde.sae.encode import default_budget
 from sonde.sae.precision import exact_float32
 
 SHAPES = {"cpu": (576, 4096, 64), "cuda": (4096, 65536, 100)}
 """Width, features, k."""
+WIDE = (576, 16384, 38)
+"""The next size to ship."""
 
 
 def autoencoder(d_in: int, d_sae: int, k: int, device: str) -> Autoencoder:
@@ -44,6 +49,15 @@ def autoencoder(d_in: int, d_sae: int, k: int, device: str) -> Autoencoder:
         activation=TopK(k),
         subtract_b_dec=True,
     )
+
+
+def with_thresholds(sae: Autoencoder, k: int) -> Autoencoder:
+    """The same with a threshold for each feature, so high that k are active on random input."""
+    draw = torch.Generator(sae.device).manual_seed(2)
+    x = torch.randn(2048, sae.d_in, generator=draw, device=sae.device)
+    pre = (x - sae.b_dec) @ sae.W_enc + sae.b_enc
+    threshold = pre.quantile(1 - k / sae.d_sae, dim=0)
+    return replace(sae, activation=JumpRelu(threshold))
 
 
 PAUSE = 0.02
@@ -72,7 +86,14 @@ def peak_bytes(run: Callable[[], object]) -> int:
 
 
 def same_as_library(sae: Autoencoder, x: Tensor, product: Tensor) -> bool:
-    """Whether the k largest values are those of a library's top-k on the dense block."""
+    """Whether the active features are those of a library on the dense block."""
+    if isinstance(sae.activation, JumpRelu):
+        with exact_float32(sae.device):
+            torch.addmm(sae.b_enc, x - sae.b_dec, sae.W_enc, out=product)
+        found = sae.encode(x).dense(sae.d_sae)
+        wanted = product.where(product > sae.activation.threshold.relu(), 0.0)
+        near = (product - sae.activation.threshold).abs() < 1e-5
+        return torch.allclose(found.where(~near, 0.0), wanted.where(~near, 0.0), atol=1e-5)
     indices, values = sae.top_features(x, sae.d_sae)
     with exact_float32(sae.device):
         torch.addmm(sae.b_enc, x - sae.b_dec, sae.W_enc, out=product)
@@ -82,10 +103,13 @@ def same_as_library(sae: Autoencoder, x: Tensor, product: Tensor) -> bool:
     )
 
 
-def measure(device: str, tokens: int, repeats: int, budget: int | None) -> dict[str, Any]:
+def measure(
+    device: str, tokens: int, repeats: int, budget: int | None, *, wide: bool = False
+) -> dict[str, Any]:
     """All numbers for one device."""
-    d_in, d_sae, k = SHAPES[device]
+    d_in, d_sae, k = WIDE if wide else SHAPES[device]
     sae = autoencoder(d_in, d_sae, k, device)
+    sae = with_thresholds(sae, k) if wide else sae
     draw = torch.Generator(device).manual_seed(1)
     x = torch.randn(tokens, d_in, generator=draw, device=device)
     product = torch.empty(tokens, d_sae, device=device)
@@ -110,6 +134,8 @@ def measure(device: str, tokens: int, repeats: int, budget: int | None) -> dict[
     pairs, at_once = in_turns(PAUSE), in_turns(0.0)
     result = {
         "shape": f"{d_in} → {d_sae}, k {k}, {tokens} tokens",
+        "activation": sae.activation.kind,
+        "l0": float(active.n_active.float().mean()),
         "product_ms": 1e3 * median([product_s for product_s, _ in pairs]),
         "encode_ms": 1e3 * median([encode_s for _, encode_s in pairs]),
         "ratio": median([encode_s / product_s for product_s, encode_s in pairs]),
@@ -130,19 +156,20 @@ def main() -> None:
     """Measure, print, keep beside what was measured on other devices."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", choices=SHAPES, default="cpu")
+    parser.add_argument("--wide", action="store_true", help="16,384 features, by thresholds")
     parser.add_argument("--tokens", type=int, default=2048)
     parser.add_argument("--repeats", type=int, default=31)
     parser.add_argument("--budget-mib", type=int)
-    parser.add_argument("--out", type=Path, default=RESULTS / "sae_encode.json")
+    parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     budget = asked.budget_mib and asked.budget_mib * 2**20
     about = machine()
     if asked.device == "cuda":
         about["gpu"] = torch.cuda.get_device_name()
-    result = {"machine": about, **measure(asked.device, asked.tokens, asked.repeats, budget)}
-    kept = RESULTS / "sae_encode.json"
-    others = json.loads(kept.read_text()) if kept.exists() else {}
-    asked.out.write_text(json.dumps(others | {asked.device: result}, indent=1) + "\n")
+    found = measure(asked.device, asked.tokens, asked.repeats, budget, wide=asked.wide)
+    result = {"machine": about, **found}
+    parts = kept("sae_encode") | {f"{asked.device}-wide" if asked.wide else asked.device: result}
+    (asked.out or local("sae_encode")).write_text(json.dumps(parts, indent=1) + "\n")
     print(json.dumps(result, indent=1))
 
 

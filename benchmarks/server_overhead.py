@@ -28,7 +28,7 @@ import httpx
 import sonde
 from benchmarks.machine import median, write
 from sonde.backends.torch.backend import TorchBackend
-from sonde.schema import Cell, PatchSweepRequest, SweepEvent
+from sonde.schema import Cell, PatchSweepRequest
 
 HOOKS = ["post_block", "post_attn", "mlp_out"]
 CELLS = 810
@@ -103,7 +103,7 @@ def in_process(model: sonde.Model, request: PatchSweepRequest) -> Took:
     backend.forget()
     clock = Clock()
 
-    def note(event: SweepEvent) -> None:
+    def note(event: object) -> None:
         if isinstance(event, Cell):
             clock.first()
 
@@ -145,7 +145,14 @@ def main() -> None:
     options = parser.parse_args()
     model = sonde.load(options.model)
     requests = [
-        model.request(clean=clean, corrupt=corrupt, answer=answer, hooks=HOOKS)
+        PatchSweepRequest(
+            prompt=corrupt,
+            clean_prompt=clean,
+            source_run="clean",
+            answer_token=answer,
+            hooks=list(HOOKS),
+            layers=list(range(model.describe().n_layers)),
+        )
         for clean, corrupt, answer in PAIRS
     ]
     took: dict[str, list[Took]] = {"in_process": [], "json": [], "sse": []}

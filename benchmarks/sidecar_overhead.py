@@ -29,7 +29,7 @@ from typing import Any
 import torch
 from transformers import TrainerCallback
 
-from benchmarks.machine import RESULTS, machine, median
+from benchmarks.machine import kept, local, machine, median
 from sonde.runs.background import Background
 from sonde.sae.activations import TopK
 from sonde.sae.autoencoder import Autoencoder
@@ -303,7 +303,7 @@ def main() -> None:
     parser.add_argument("--prompt", type=int, default=512)
     parser.add_argument("--completion", type=int, default=512)
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--out", type=Path, default=RESULTS / "sidecar_overhead.json")
+    parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     about = machine()
     if asked.device == "cuda":
@@ -312,9 +312,8 @@ def main() -> None:
     else:
         found = on_cpu(asked.steps, asked.threads, asked.saes)
     result = {"machine": about, **found}
-    kept = RESULTS / "sidecar_overhead.json"
-    others = json.loads(kept.read_text()) if kept.exists() else {}
-    asked.out.write_text(json.dumps(others | {asked.device: result}, indent=1) + "\n")
+    parts = kept("sidecar_overhead") | {asked.device: result}
+    (asked.out or local("sidecar_overhead")).write_text(json.dumps(parts, indent=1) + "\n")
     print(json.dumps(result, indent=1))
 
 

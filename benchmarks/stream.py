@@ -1,6 +1,6 @@
 """How soon and how fast records reach listeners, beside the reference's way and a plain download.
 
-    python -m benchmarks.stream            # four minutes; writes benchmarks/results/stream.json
+    python -m benchmarks.stream            # four minutes; writes out/benchmarks/stream.json
     python -m benchmarks.stream replay     # only that part, kept beside the others
     python -m benchmarks.stream --quick    # half a minute, for a first look; writes nothing
 
@@ -10,7 +10,6 @@ Each measurement is of two or three servers, one after the other, in one run on 
 """
 
 import argparse
-import json
 import multiprocessing
 import os
 import shutil
@@ -29,7 +28,7 @@ from typing import Any
 import httpx
 import psutil
 
-from benchmarks.machine import RESULTS, write
+from benchmarks.machine import kept, write
 from benchmarks.stream_load import LAST, LENGTH, Crowd, Lines, fill, percentile, write_at
 
 LIVE = "sae_features.live.jsonl"
@@ -370,13 +369,12 @@ def main() -> None:
         found[part] = PARTS[part](small if options.quick else Plan())
         show(part, found[part])
     if not options.quick:
-        write("stream", kept() | found)
+        write("stream", measured() | found)
 
 
-def kept() -> dict[str, Any]:
+def measured() -> dict[str, Any]:
     """What was measured before, so that one part alone does not take the others away."""
-    path = RESULTS / "stream.json"
-    before: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    before = kept("stream")
     return {part: before[part] for part in PARTS if part in before}
 
 

@@ -39,9 +39,9 @@ Timed = Callable[[Cells], tuple[float, list[float]]]
 class Peers:
     """The other libraries, in a process of their own that is idle unless asked."""
 
-    def __init__(self, python: Path, setup: dict[str, Any]) -> None:
+    def __init__(self, python: Path, setup: dict[str, Any], script: str = "peers.py") -> None:
         """Start the process and wait until its models are loaded."""
-        here = Path(__file__).parent / "peers.py"
+        here = Path(__file__).parent / script
         self._process = subprocess.Popen(
             [str(python), str(here)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True,
@@ -80,7 +80,8 @@ def sweep(
     backend = model.backend
     assert isinstance(backend, TorchBackend)
     backend.forget()
-    return model.sweep(clean=clean, corrupt=corrupt, answer=PAIR.answer, **options)
+    found: sonde.Sweep = model.sweep(clean=clean, corrupt=corrupt, answer=PAIR.answer, **options)
+    return found
 
 
 def lengths(model: sonde.Model, rounds: int) -> list[dict[str, float]]:

@@ -77,7 +77,7 @@ def swept(contender: str) -> Callable[[str], dict[str, Any]]:
                 )  # fmt: skip
             )
         )
-        values = made[0].summary.grid
+        values = made[0].grids["post_block"].tolist()
         return {"seconds": took, "values": values, "tokens": len(backend.tokenize(corrupt))}
 
     return sweep
