@@ -3,7 +3,9 @@
 import type { Capabilities, Hook, Pairing, SourceRun } from "../api/types";
 import { HOOK_MEANING } from "../widgets/look.generated";
 import type { AlignedPrompts } from "./alignment";
-import { EMPTY_DRAFT, HEAD_HOOKS, hooksOver, PAIRINGS, parseLayers, type Draft, type Over } from "./draft";
+import { EMPTY_DRAFT, HEAD_HOOKS, hooksOver, isOfEdges, PAIRINGS, parseLayers, type Draft, type Over } from "./draft";
+import { EMPTY_EDGES, EMPTY_SCORED } from "./edgeDraft";
+import { EdgeFields, ScoredFields } from "./EdgeFields";
 
 interface WhereFieldsProps {
   readonly draft: Draft;
@@ -16,6 +18,8 @@ interface WhereFieldsProps {
 const OVER: readonly (readonly [Over, string])[] = [
   ["sites", "whole layers"],
   ["heads", "single heads"],
+  ["edges", "edges"],
+  ["attribution", "attribution"],
 ];
 
 const PAIRING_MEANING: Record<Pairing, string> = {
@@ -29,6 +33,7 @@ const PAIRING_MEANING: Record<Pairing, string> = {
 export function WhereFields({ draft, change, capabilities, aligned, runs }: WhereFieldsProps) {
   const { n_layers: nLayers, hooks } = capabilities.model;
   const badLayers = parseLayers(draft.layers, nLayers) === null;
+  const hasHooks = draft.over === "sites" || draft.over === "heads";
   const toggle = (hook: Hook, on: boolean) =>
     change({ hooks: hooksOver(draft.over).filter((each) => (each === hook ? on : draft.hooks.includes(each))) });
   return (
@@ -43,39 +48,45 @@ export function WhereFields({ draft, change, capabilities, aligned, runs }: Wher
                 type="radio"
                 name="over"
                 checked={draft.over === over}
-                onChange={() => change({ over, hooks: over === "heads" ? HEAD_HOOKS : EMPTY_DRAFT.hooks, positions: "all" })}
+                onChange={() => change({ over, ...usualOf(over) })}
               />
               <span>{name}</span>
             </label>
           ))}
         </div>
       )}
-      <div className="choices" role="group" aria-label="Hooks">
-        {hooksOver(draft.over).filter((hook) => hooks.includes(hook)).map((hook) => (
-          <label key={hook} className="choice">
-            <input
-              type="checkbox"
-              checked={draft.hooks.includes(hook)}
-              onChange={(event) => toggle(hook, event.target.checked)}
-            />
-            <span>
-              <code>{hook}</code> <small>{HOOK_MEANING[hook]}</small>
-            </span>
-          </label>
-        ))}
-      </div>
+      {hasHooks && (
+        <div className="choices" role="group" aria-label="Hooks">
+          {hooksOver(draft.over).filter((hook) => hooks.includes(hook)).map((hook) => (
+            <label key={hook} className="choice">
+              <input
+                type="checkbox"
+                checked={draft.hooks.includes(hook)}
+                onChange={(event) => toggle(hook, event.target.checked)}
+              />
+              <span>
+                <code>{hook}</code> <small>{HOOK_MEANING[hook]}</small>
+              </span>
+            </label>
+          ))}
+        </div>
+      )}
+      {draft.over === "attribution" && <ScoredFields draft={draft} change={change} />}
+      {isOfEdges(draft) && <EdgeFields draft={draft} change={change} />}
       <div className="short-fields">
-        <label className="field">
-          <span>
-            Layers <small>all, 0-{nLayers - 1}, 0:{nLayers}:5</small>
-          </span>
-          <input
-            type="text"
-            value={draft.layers}
-            aria-invalid={badLayers}
-            onChange={(event) => change({ layers: event.target.value })}
-          />
-        </label>
+        {!isOfEdges(draft) && (
+          <label className="field">
+            <span>
+              Layers <small>all, 0-{nLayers - 1}, 0:{nLayers}:5</small>
+            </span>
+            <input
+              type="text"
+              value={draft.layers}
+              aria-invalid={badLayers}
+              onChange={(event) => change({ layers: event.target.value })}
+            />
+          </label>
+        )}
         <label className="field">
           <span>
             Alpha <small>1 replaces</small>
@@ -113,6 +124,11 @@ export function WhereFields({ draft, change, capabilities, aligned, runs }: Wher
       {draft.over === "sites" && draft.pairs === "" && <SourceField draft={draft} change={change} runs={runs} />}
     </fieldset>
   );
+}
+
+/** What a draft begins with when the cells become these. */
+function usualOf(over: Over): Partial<Draft> {
+  return { hooks: over === "heads" ? HEAD_HOOKS : EMPTY_DRAFT.hooks, positions: "all", edges: EMPTY_EDGES, scored: EMPTY_SCORED };
 }
 
 function SourceField({ draft, change, runs }: Pick<WhereFieldsProps, "draft" | "change" | "runs">) {

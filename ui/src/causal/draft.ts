@@ -5,9 +5,20 @@
 
 import type { Hook, Metric, Pairing, PatchSweepRequest, SweepRecord } from "../api/types";
 import { ranges } from "../widgets/numbers";
+import {
+  EMPTY_EDGES,
+  EMPTY_SCORED,
+  edgesOfQuery,
+  putEdges,
+  putScored,
+  scoredOfQuery,
+  type EdgeDraft,
+  type ScoredDraft,
+} from "./edgeDraft";
 
-/** What stands in the cells: sites of whole layers, or single heads. */
-export type Over = "sites" | "heads";
+/** What stands in the cells: sites of whole layers, single heads, edges; or either of these to first order. */
+export type Over = "sites" | "heads" | "edges" | "attribution";
+export const OVERS: readonly Over[] = ["sites", "heads", "edges", "attribution"];
 
 export interface Draft {
   readonly over: Over;
@@ -29,6 +40,10 @@ export interface Draft {
   readonly keep: boolean;
   /** A stored source run to take, instead of a new one. */
   readonly run: string;
+  /** Of `edges`, and of an attribution to those. */
+  readonly edges: EdgeDraft;
+  /** Of `attribution`. */
+  readonly scored: ScoredDraft;
 }
 
 export const EMPTY_DRAFT: Draft = {
@@ -46,6 +61,8 @@ export const EMPTY_DRAFT: Draft = {
   alpha: 1,
   keep: false,
   run: "",
+  edges: EMPTY_EDGES,
+  scored: EMPTY_SCORED,
 };
 
 export const HOOKS: readonly Hook[] = ["pre_attn", "post_attn", "post_block", "mlp_in", "mlp_out"];
@@ -54,6 +71,11 @@ export const METRICS: readonly Metric[] = ["logprob", "logit_diff", "recovered"]
 export const PAIRINGS: readonly Pairing[] = ["strict", "first", "last", "proportional", "mean"];
 
 const TOKEN_ID = /^token_id:(\d+)$/;
+
+/** Whether a draft names senders and receivers, instead of hooks. */
+export function isOfEdges({ over, scored }: Draft): boolean {
+  return over === "edges" || (over === "attribution" && scored.targets === "edges");
+}
 
 /** The query of an address that opens this draft; what is as usual is left out. */
 export function queryOfDraft(draft: Draft): URLSearchParams {
@@ -73,6 +95,8 @@ export function queryOfDraft(draft: Draft): URLSearchParams {
   put("alpha", draft.alpha === null ? "" : String(draft.alpha), "1");
   put("keep", draft.keep ? "1" : "", "");
   put("run", draft.run, "");
+  if (isOfEdges(draft)) putEdges(query, draft.edges);
+  if (draft.over === "attribution") putScored(query, draft.scored);
   return query;
 }
 
@@ -84,7 +108,7 @@ export function causalAddress(draft: Partial<Draft>): string {
 /** The draft in an address; null when there is none. */
 export function draftOfQuery(query: URLSearchParams): Draft | null {
   if (!query.has("clean") && !query.has("corrupt") && !query.has("pairs")) return null;
-  const over = query.get("over") === "heads" ? "heads" : "sites";
+  const over = oneOf(OVERS, query.get("over")) ?? "sites";
   const positions = query.get("positions") ?? "all";
   const hooks = (query.get("hooks") ?? "").split(",");
   return {
@@ -102,6 +126,8 @@ export function draftOfQuery(query: URLSearchParams): Draft | null {
     alpha: numberIn(query.get("alpha") ?? "1"),
     keep: query.get("keep") === "1",
     run: query.get("run") ?? "",
+    edges: query.has("senders") ? edgesOfQuery(query) : EMPTY_EDGES,
+    scored: scoredOfQuery(query),
   };
 }
 
@@ -112,8 +138,7 @@ export function draftOfRecord(record: SweepRecord): Draft | null {
   const layers = listedLayers(request.layers);
   const all = layers.length === record.provenance.n_layers;
   return {
-    over: "sites",
-    pairs: "",
+    ...EMPTY_DRAFT,
     clean: request.clean_prompt,
     corrupt: request.prompt,
     answer: request.answer_token ?? idText(request.answer_token_id),
@@ -125,7 +150,6 @@ export function draftOfRecord(record: SweepRecord): Draft | null {
     pairing: request.pairing ?? "strict",
     alpha: request.alpha ?? 1,
     keep: request.keep_source ?? false,
-    run: "",
   };
 }
 

@@ -1,9 +1,9 @@
-/** A draft as a general request, a table over heads or over many pairs, and back from one of the past. */
+/** A draft as a general request, a table over heads, edges or many pairs, and back from one of the past. */
 
 import type { Metric, PromptPair, SweepRecord, SweepRequest } from "../api/types";
 import { ranges } from "../widgets/numbers";
-import { EMPTY_DRAFT, hooksOver, idText, lacks, METRICS, parseLayers, type Draft } from "./draft";
-import { idOf } from "./draft";
+import { EMPTY_DRAFT, hooksOver, idOf, idText, isOfEdges, lacks, METRICS, parseLayers, type Draft } from "./draft";
+import { edgesAsked, edgesLack, edgesOfRequest, NODE_HOOKS, scoredAsked, scoredLacks, scoredOfRequest } from "./edgeDraft";
 
 /** Whether a draft is a table: what the classic request has no words for. */
 export function isTable(draft: Draft): boolean {
@@ -18,21 +18,35 @@ export type PreparedTable =
 export function prepareTable(draft: Draft, nLayers: number, pairs: readonly PromptPair[] | null): PreparedTable {
   const layers = parseLayers(draft.layers, nLayers);
   const refused = (problem: string): PreparedTable => ({ request: null, problem });
-  const problem = lacks(draft);
+  const problem = lacks(draft) ?? edgeProblem(draft);
   if (problem !== null) return refused(problem);
-  if (layers === null) return refused(`Layers are “all”, or numbers from 0 to ${nLayers - 1} such as 0-4, 7 or 0:${nLayers}:5.`);
+  if (layers === null && !isOfEdges(draft)) return refused(`Layers are “all”, or numbers from 0 to ${nLayers - 1} such as 0-4, 7 or 0:${nLayers}:5.`);
   if (draft.alpha === null) return refused("Write alpha, a number: 1 replaces, 0 changes nothing.");
   if (draft.pairs !== "" && pairs === null) return refused(whyNoPairs(draft.pairs));
   const request = {
-    hooks: [...draft.hooks],
-    layers,
+    ...cellsAsked(draft, layers ?? []),
     metric: draft.metric,
     alpha: draft.alpha,
     pairing: draft.pairing,
     ...(pairs === null || draft.pairs === "" ? onePair(draft) : { pairs: [...pairs] }),
-    ...(draft.over === "heads" ? { positions: headPositions(draft) } : {}),
   };
   return { request: request, problem: null }; // what is left out has defaults, which the types do not know
+}
+
+/** What the cells are, and how they come by their numbers. */
+function cellsAsked(draft: Draft, layers: number[]): Partial<SweepRequest> {
+  if (draft.over === "edges") return edgesAsked(draft.edges);
+  if (draft.over === "attribution") return scoredAsked(draft.scored, draft.edges, layers);
+  const sites = { hooks: [...draft.hooks], layers };
+  return draft.over === "heads" ? { ...sites, positions: headPositions(draft) } : sites;
+}
+
+function edgeProblem(draft: Draft): string | null {
+  if (draft.over !== "edges" && draft.over !== "attribution") return null;
+  if (draft.pairs !== "") {
+    return "Edges and attribution are of one pair here: choose “one, written below”. Over many: sonde attribute --pairs.";
+  }
+  return (isOfEdges(draft) ? edgesLack(draft.edges) : null) ?? (draft.over === "attribution" ? scoredLacks(draft.scored) : null);
 }
 
 function whyNoPairs(name: string): string {
@@ -52,23 +66,35 @@ function headPositions(draft: Draft): "together" | number[] {
 /** The draft that would repeat a table of one pair; null for what the form does not hold. */
 export function draftOfTable(record: SweepRecord): Draft | null {
   const request = record.provenance.request as Partial<SweepRequest>;
-  const hooks = request.hooks ?? [];
-  if (typeof request.clean !== "string" || typeof request.corrupt !== "string") return null;
-  if (hooks.length === 0 || !hooks.every((hook) => hooksOver("heads").some((each) => each === hook))) return null;
+  const cells = cellsOf(request);
+  if (typeof request.clean !== "string" || typeof request.corrupt !== "string" || cells === null) return null;
   const layers = Array.isArray(request.layers) ? request.layers : [];
   const text = (token: unknown) => (typeof token === "string" ? token : typeof token === "number" ? idText(token) : "");
   const all = layers.length === 0 || layers.length === record.provenance.n_layers;
   return {
     ...EMPTY_DRAFT,
-    over: "heads",
+    ...cells,
     clean: request.clean,
     corrupt: request.corrupt,
     answer: text(request.answer),
     foil: text(request.foil),
     metric: METRICS.find((each): each is Metric => each === request.metric) ?? "logprob",
-    hooks: hooksOver("heads").filter((hook) => hooks.includes(hook)),
     layers: all ? "all" : ranges(layers),
     alpha: request.alpha ?? 1,
     pairing: request.pairing ?? "strict",
   };
+}
+
+/** What the cells of a request were; null for what the form does not hold. */
+function cellsOf(request: Partial<SweepRequest>): Partial<Draft> | null {
+  const hooks = request.hooks ?? [];
+  if (request.method === "attribution") {
+    if (!request.senders && hooks.join() !== NODE_HOOKS.join()) return null;
+    const edges = request.senders ? { edges: edgesOfRequest(request) } : {};
+    return { over: "attribution", scored: scoredOfRequest(request), ...edges };
+  }
+  if (request.method === "adaptive") return null;
+  if (request.senders) return { over: "edges", edges: edgesOfRequest(request) };
+  if (hooks.length === 0 || !hooks.every((hook) => hooksOver("heads").some((each) => each === hook))) return null;
+  return { over: "heads", hooks: hooksOver("heads").filter((hook) => hooks.includes(hook)) };
 }

@@ -9,7 +9,7 @@ import { draftOfTable } from "./tableDraft";
 
 const SETTLE_MS = 300;
 /** What the address says of the sweep that is shown, which another draft beside it does not change. */
-const KEPT = ["with", "as", "head", "sort"];
+const KEPT = ["with", "as", "head", "sort", "least", "pick"];
 const FIRST_DRAFT = exampleDraft("eiffel");
 
 interface Edited {
