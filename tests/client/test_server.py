@@ -113,6 +113,23 @@ def test_a_sweep_left_with_the_server_can_be_followed_and_asked_for(server: Serv
     assert len(events) == 30
 
 
+def test_a_sweep_is_named_found_by_that_and_deleted(server: Server) -> None:
+    async def work() -> None:
+        entry = await server.start(REQUEST)
+        assert [event async for event in server.events(entry.id)] != []
+        said = await server.remark(entry.id, name="the odd one", note="why?", starred=True)
+        assert (said.name, said.note, said.starred) == ("the odd one", "why?", True)
+        assert not (await server.remark(entry.id, starred=False)).starred
+        assert (await server.history(starred=True)).sweeps == []
+        found = await server.history(search="ODD one")
+        assert [(each.id, each.note) for each in found.sweeps] == [(entry.id, "why?")]
+        assert (await server.record(entry.id)).name == "the odd one"
+        assert (await server.forget(entry.id)).id == entry.id
+        assert (await server.history(search="odd one")).sweeps == []
+
+    asyncio.run(work())
+
+
 def test_runs_are_listed(server: Server, url: str) -> None:
     kept = REQUEST.model_copy(update={"keep_source": True, "source_run": "kept"})
     asyncio.run(server.run(kept))

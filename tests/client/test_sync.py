@@ -44,7 +44,9 @@ def walk(study: SyncPatchStudy) -> None:
     assert isinstance(events[-1], Summary)
     assert study.record(entry.id).state == "finished"
     assert study.history(limit=1).sweeps[0].id == entry.id
+    assert study.remark(entry.id, name="mine").name == "mine"
     assert study.cancel(entry.id).cancelled is False
+    assert study.forget(entry.id).name == "mine"
     assert "walked" in {run.run for run in study.runs().runs}
     assert study.drop_run("walked") is True
 

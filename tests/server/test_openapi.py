@@ -23,6 +23,8 @@ OPERATIONS = {
     "estimate_sweep": "post /v1/patch_sweep/estimate",
     "get_sweep": "get /v1/patch_sweep/{sweep_id}",
     "cancel_sweep": "delete /v1/patch_sweep/{sweep_id}",
+    "remark_sweep": "patch /v1/history/{sweep_id}",
+    "forget_sweep": "delete /v1/history/{sweep_id}",
     "sweep_events": "get /v1/patch_sweep/{sweep_id}/events",
     "export_sweep": "get /v1/patch_sweep/{sweep_id}/export",
     "list_source_runs": "get /v1/patch_source",

@@ -13,12 +13,14 @@ from sonde.errors import (
     BaselineFailed,
     JobCancelled,
     ServerBusy,
+    SweepUnderWay,
     UnknownHook,
     UnknownSweep,
 )
-from sonde.schema import Summary
+from sonde.schema import Remarks, Summary
 from sonde.server.asks import Classic
 from sonde.server.sweeps import RunningSweep, Sweeps
+from sonde.store.sweep_file import Only
 from tests.engine.questions import request, summary_of
 from tests.scripted import Scripted
 from tests.server.sweeping import sweeps_over
@@ -118,6 +120,27 @@ async def test_while_it_runs_the_history_says_how_far_it_is(
     assert sweeps.record(running.id).summary is None
     held.go.set()
     await running.finished()
+
+
+async def test_one_that_runs_is_named_at_once_and_not_deleted(
+    backend: Scripted, sweeps: Sweeps
+) -> None:
+    held = Held(backend)
+    running = await sweeps.start(Classic(request(), {}))
+    await asyncio.to_thread(held.there.wait, 20)
+    await running.began()
+    said = sweeps.remark(running.id, Remarks(name="long", starred=True))
+    assert (said.name, said.state, said.cells) == ("long", "running", running.cells)
+    (entry,) = sweeps.history(before=None, limit=5, only=Only(starred=True)).sweeps
+    assert (entry.name, entry.cells) == ("long", running.cells)
+    assert sweeps.record(running.id).starred
+    with pytest.raises(SweepUnderWay):
+        sweeps.forget(running.id)
+    held.go.set()
+    await running.finished()
+    assert sweeps.record(running.id).name == "long"
+    assert sweeps.forget(running.id).state == "finished"
+    assert sweeps.history(before=None, limit=5).sweeps == []
 
 
 async def test_what_is_wrong_with_the_request_alone_leaves_no_trace(

@@ -1,9 +1,12 @@
 """Sweeps as a store is told of them."""
 
+import sqlite3
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from sonde.schema import Provenance, SweepEntry
+from sonde.store.sweep_file import FILE_NAME
 from sonde.store.sweeps import SweepStore
 from tests.results.summaries import provenance, summary
 
@@ -41,3 +44,17 @@ def finish(store: SweepStore, sweep: str, **changes: Any) -> None:
 
 def ids(store: SweepStore, **options: Any) -> list[str]:
     return [each.id for each in store.page(**options).sweeps]
+
+
+def version_3(directory: Path) -> None:
+    """The history as it was before sweeps had names."""
+    store = SweepStore(directory)
+    store.begin(entry("old"))
+    finish(store, "old")
+    store.close()
+    with sqlite3.connect(directory / FILE_NAME) as file:
+        file.execute("DROP INDEX by_star")
+        for column in ("name", "note", "starred"):
+            file.execute(f"ALTER TABLE sweeps DROP COLUMN {column}")
+        file.execute("PRAGMA user_version = 3")
+    file.close()

@@ -11,12 +11,12 @@ import pytest
 
 from sonde.errors import DataDirectoryError
 from sonde.store.past import PastSweeps
-from sonde.store.sweep_file import APPLICATION, FILE_NAME, VERSION
+from sonde.store.sweep_file import APPLICATION, FILE_NAME, VERSION, Only
 from sonde.store.sweeps import SweepStore
 from tests.programs import started
 from tests.results.summaries import summary
 from tests.store import killed_writer
-from tests.store.swept import entry, finish
+from tests.store.swept import entry, finish, version_3
 
 
 def foreign(path: Path) -> None:
@@ -152,11 +152,10 @@ def test_a_killed_writer_leaves_every_sweep_before_or_after_a_write_never_betwee
 
 def version_1(directory: Path) -> None:
     """The history as it was before sweeps had kinds."""
-    store = SweepStore(directory)
-    store.begin(entry("old"))
-    finish(store, "old")
-    store.close()
+    version_3(directory)
     with sqlite3.connect(directory / FILE_NAME) as file:
+        file.execute("DROP TABLE requests")
+        file.execute("DROP TABLE pairs")
         file.execute("ALTER TABLE sweeps DROP COLUMN kind")
         file.execute("PRAGMA user_version = 1")
     file.close()
@@ -167,13 +166,13 @@ def test_a_history_of_the_first_version_is_read_as_it_is_and_taken_over(tmp_path
     past = PastSweeps(tmp_path)
     before = past.record("old")
     assert (before.kind, before.summary) == ("classic", summary())
-    assert [each.id for each in past.page(kind="classic").sweeps] == ["old"]
-    assert past.page(kind="table").sweeps == []
+    assert [each.id for each in past.page(only=Only("classic")).sweeps] == ["old"]
+    assert past.page(only=Only("table")).sweeps == []
 
     store = SweepStore(tmp_path)
     assert store.record("old") == before
     store.begin(entry("new", kind="table"))
-    assert [each.id for each in store.page(kind="table").sweeps] == ["new"]
+    assert [each.id for each in store.page(only=Only("table")).sweeps] == ["new"]
     assert [each.id for each in store.page().sweeps] == ["new", "old"]
     store.close()
     with sqlite3.connect(tmp_path / FILE_NAME) as file:

@@ -22,6 +22,7 @@ from sonde.schema import (
     Estimate,
     ModelList,
     PatchSweepRequest,
+    Remarks,
     SourceRunList,
     SweepCancelled,
     SweepEntry,
@@ -130,14 +131,42 @@ class Server:
         """Stop a sweep."""
         return read(SweepCancelled, await self._ask("DELETE", f"/patch_sweep/{segment(sweep)}"))
 
-    async def history(self, *, before: str | None = None, limit: int = 50) -> SweepHistory:
-        """Sweeps, newest first; `before` is the `next` of the last page."""
+    async def history(
+        self,
+        *,
+        before: str | None = None,
+        limit: int = 50,
+        starred: bool = False,
+        search: str = "",
+    ) -> SweepHistory:
+        """Sweeps of both kinds, newest first; `before` is the `next` of the last page.
+
+        `starred` leaves those with a star, `search` those with all of its words.
+        """
         params = {"limit": str(limit)} | ({} if before is None else {"before": before})
-        return read(SweepHistory, await self._ask("GET", "/patch_sweep", params=params))
+        params |= {"starred": "true"} if starred else {}
+        params |= {"search": search} if search else {}
+        return read(SweepHistory, await self._ask("GET", "/sweeps", params=params))
 
     async def record(self, sweep: str) -> SweepRecord:
-        """One sweep, whole."""
-        return read(SweepRecord, await self._ask("GET", f"/patch_sweep/{segment(sweep)}"))
+        """One sweep of either kind, whole."""
+        return read(SweepRecord, await self._ask("GET", f"/sweeps/{segment(sweep)}"))
+
+    async def remark(
+        self,
+        sweep: str,
+        *,
+        name: str | None = None,
+        note: str | None = None,
+        starred: bool | None = None,
+    ) -> SweepEntry:
+        """Give a sweep a name, a note, a star; what is not given stays as it is."""
+        said = Remarks(name=name, note=note, starred=starred).model_dump(exclude_none=True)
+        return read(SweepEntry, await self._ask("PATCH", f"/history/{segment(sweep)}", body=said))
+
+    async def forget(self, sweep: str) -> SweepEntry:
+        """Delete a sweep that has ended from the history. -> what it was"""
+        return read(SweepEntry, await self._ask("DELETE", f"/history/{segment(sweep)}"))
 
     async def runs(self) -> SourceRunList:
         """The source runs on the server."""

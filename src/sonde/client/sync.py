@@ -65,4 +65,6 @@ class SyncPatchStudy:
     cancel = _waiting(PatchStudy.cancel)
     history = _waiting(PatchStudy.history)
     record = _waiting(PatchStudy.record)
+    remark = _waiting(PatchStudy.remark)
+    forget = _waiting(PatchStudy.forget)
     runs = _waiting(PatchStudy.runs)

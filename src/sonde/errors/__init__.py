@@ -37,7 +37,8 @@ SondeError
 │   ├── BadReward               a reward plug-in that cannot be loaded
 │   ├── SharedResource          a second worktree about to use what the first one does
 │   ├── UnknownSweep            an id that is not in the history
-│   └── SweepNotFinished        asked for the result of a sweep that has none
+│   ├── SweepNotFinished        asked for the result of a sweep that has none
+│   └── SweepUnderWay           it was to be deleted while it is computed
 ├── EngineError                 we, or the machine, have to fix it
 │   ├── BaselineFailed          the unpatched prompt could not be run
 │   ├── CaptureFailed           the clean prompt could not be captured
@@ -52,7 +53,8 @@ SondeError
 │   └── ServerStopping          the server takes no more work
 ├── ServerBusy                  the queue is full; carries retry_after in seconds
 ├── DataDirectoryError          the directory of finished sweeps cannot be used
-│   └── DataDirectoryInUse      another server has it
+│   ├── DataDirectoryInUse      another server has it
+│   └── HistoryReadOnly         it may be read, and not changed
 └── MissingExtra                an optional part of Sonde is not installed
     └── MissingInterface        the same for the pages, which are built with Node
 
@@ -119,11 +121,13 @@ from sonde.errors.serving import (
     BadSetting,
     DataDirectoryError,
     DataDirectoryInUse,
+    HistoryReadOnly,
     MissingExtra,
     MissingInterface,
     ServerBusy,
     ServerStopping,
     SweepNotFinished,
+    SweepUnderWay,
     UnknownSweep,
 )
 
@@ -144,6 +148,7 @@ __all__ = [
     "DataDirectoryInUse",
     "EngineError",
     "EngineLost",
+    "HistoryReadOnly",
     "HookNeverFired",
     "JobCancelled",
     "HeadOutOfRange",
@@ -171,6 +176,7 @@ __all__ = [
     "SpanNotFound",
     "StaleSourceRun",
     "SweepNotFinished",
+    "SweepUnderWay",
     "UnknownFormat",
     "UnknownGeneration",
     "UnknownHook",

@@ -26,6 +26,16 @@ class SweepNotFinished(RequestError):
         super().__init__(f"sweep {sweep!r} is {state}: it has no result to show; {way}")
 
 
+class SweepUnderWay(RequestError):
+    """A sweep that was to be deleted while it is computed."""
+
+    def __init__(self, sweep: str, state: str) -> None:
+        super().__init__(
+            f"sweep {sweep!r} is {state}; DELETE /v1/sweeps/{sweep} cancels it, "
+            "and then it can be deleted from the history"
+        )
+
+
 class ServerStopping(EngineError):
     """The server is shutting down."""
 
@@ -55,6 +65,16 @@ class DataDirectoryInUse(DataDirectoryError):
         super().__init__(
             f"data directory {directory!r} is in use by another sonde server (process {process}); "
             "stop that one, or give this one a directory of its own with --data-dir"
+        )
+
+
+class HistoryReadOnly(DataDirectoryError):
+    """A history that this process may read and not change."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"this server shows the history in {path!r} and cannot change it: {reason}. "
+            "Start it as a user who may write there, or ask the server that writes it"
         )
 
 

@@ -32,6 +32,7 @@ from sonde.schema.completion import (
 )
 from sonde.schema.history import (
     ExportFormat,
+    Remarks,
     SweepCancelled,
     SweepEntry,
     SweepHistory,
@@ -181,6 +182,7 @@ __all__ = [
     "Readiness",
     "RegisterVectors",
     "RegisteredVectors",
+    "Remarks",
     "ScaledVector",
     "ServerLimits",
     "Skipped",

@@ -1,6 +1,6 @@
 """Sweeps that can be asked for later: their state, and what they found."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field
 
@@ -14,6 +14,10 @@ SweepState = Literal["waiting", "running", "finished", "failed", "cancelled", "i
 
 SweepKind = Literal["classic", "table"]
 """`classic`: asked of `/v1/patch_sweep`. `table`: asked of `/v1/sweeps`."""
+
+SweepName = Annotated[str, Field(max_length=120, pattern=r"^[^\x00-\x1f\x7f]*$")]
+"""One line."""
+SweepNote = Annotated[str, Field(max_length=4_000)]
 
 ExportFormat = Literal["json", "csv", "parquet", "png", "svg", "html"]
 
@@ -34,6 +38,19 @@ class SweepEntry(Wire):
     provenance: Provenance
     kind: SweepKind = Field(default="classic", exclude_if=lambda value: value == "classic")
     """Left out of classic ones, whose clients know no other."""
+    name: str = Field(default="", exclude_if=lambda value: value == "")
+    """What somebody called it; like `note` and `starred` left out where nobody did."""
+    note: str = Field(default="", exclude_if=lambda value: value == "")
+    starred: bool = Field(default=False, exclude_if=lambda value: not value)
+    """Kept, however old it becomes."""
+
+
+class Remarks(Wire):
+    """What somebody says of a sweep. What is left out stays; an empty text takes the old away."""
+
+    name: SweepName | None = None
+    note: SweepNote | None = None
+    starred: bool | None = None
 
 
 class SweepRecord(SweepEntry):

@@ -105,9 +105,10 @@ def create_gateway(gateway: Gateway) -> FastAPI:
 
 
 def history_routers(sweeps: Readable, network: Network) -> list[APIRouter]:
-    """What reads the one history: classic sweeps as their clients know them, and all of them."""
+    """The one history: classic sweeps as their clients know them, all of them, what is said."""
     beat = network.heartbeat_seconds
-    return [history.routes(sweeps, view, beat) for view in (history.CLASSIC, history.GENERAL)]
+    views = [history.routes(sweeps, view, beat) for view in (history.CLASSIC, history.GENERAL)]
+    return [*views, history.remark_routes(sweeps)]
 
 
 def run_routers(runs_hub: Hub, network: Network, split: Split | None = None) -> list[APIRouter]:

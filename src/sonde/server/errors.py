@@ -26,6 +26,7 @@ from sonde.errors import (
     DataDirectoryError,
     EngineError,
     EngineLost,
+    HistoryReadOnly,
     HookNeverFired,
     JobCancelled,
     MissingExtra,
@@ -36,6 +37,7 @@ from sonde.errors import (
     ServerStopping,
     SondeError,
     SweepNotFinished,
+    SweepUnderWay,
     UnknownGeneration,
     UnknownModel,
     UnknownRun,
@@ -83,6 +85,7 @@ ANSWERS: dict[type[SondeError], Answer] = {
     UnknownGeneration: Answer(404, param="id"),
     VectorsExist: Answer(409),
     SweepNotFinished: Answer(409),
+    SweepUnderWay: Answer(409),
     WeightsChanged: Answer(409),
     EngineError: Answer(500),
     BaselineFailed: Answer(500),
@@ -94,6 +97,7 @@ ANSWERS: dict[type[SondeError], Answer] = {
     ServerStopping: Answer(503),
     ServerBusy: Answer(429),
     DataDirectoryError: Answer(500),
+    HistoryReadOnly: Answer(403),
     MissingExtra: Answer(501),
 }
 """By class; a class that is not here is answered like the nearest one above it that is."""

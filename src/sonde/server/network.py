@@ -41,7 +41,7 @@ UNSPECIFIED = frozenset({"0.0.0.0", "::"})
 """Addresses to listen on that are no name of anything."""
 
 EXPOSED_HEADERS = "X-Request-Id, X-Sweep-Id, Retry-After, Location"
-METHODS = "GET, HEAD, POST, DELETE, OPTIONS"
+METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS"
 
 PORTS = {"http": 80, "https": 443}
 """What an origin means that names no port."""

@@ -69,7 +69,7 @@ OPENAI_ERROR: Json = {
 ERRORS: dict[int, str] = {
     400: "Something in the request makes no sense; the message says what.",
     401: "The key is missing or wrong.",
-    403: "The request names another host, or comes from a foreign page.",
+    403: "The request names another host, comes from a foreign page, or asks a reader to write.",
     404: "There is no such thing.",
     408: "The body took too long to arrive.",
     409: "It cannot be done in the state things are in.",

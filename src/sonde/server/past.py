@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sonde.errors import SweepNotFinished
-from sonde.schema import Failed, SweepHistory, SweepKind, SweepRecord
+from sonde.schema import Failed, Remarks, SweepEntry, SweepHistory, SweepKind, SweepRecord
 from sonde.store.past import PastSweeps
-from sonde.store.sweep_file import INTERRUPTED
+from sonde.store.sweep_file import EVERY, INTERRUPTED, Only
 
 Numbered = tuple[int, bytes]
 
@@ -31,20 +31,16 @@ class Kept(Protocol):
         """Its events."""
         ...
 
-    def page(
-        self, *, before: str | None, limit: int, kind: SweepKind | None = None
-    ) -> SweepHistory:
+    def page(self, *, before: str | None, limit: int, only: Only = EVERY) -> SweepHistory:
         """A page of it."""
         ...
 
 
 class Readable(Protocol):
-    """What the routes that change nothing ask about sweeps."""
+    """What the routes of the history ask about sweeps, and have said of them."""
 
-    def history(
-        self, *, before: str | None, limit: int, kind: SweepKind | None = None
-    ) -> SweepHistory:
-        """Newest first; of one kind, or of both."""
+    def history(self, *, before: str | None, limit: int, only: Only = EVERY) -> SweepHistory:
+        """Newest first; all of them, or only some."""
         ...
 
     def kind(self, sweep: str) -> SweepKind:
@@ -61,6 +57,14 @@ class Readable(Protocol):
 
     def follow(self, sweep: str, after: int = 0) -> AsyncGenerator[list[Numbered]]:
         """Batches of its events above a number."""
+        ...
+
+    def remark(self, sweep: str, said: Remarks) -> SweepEntry:
+        """Name it, note something, give or take its star."""
+        ...
+
+    def forget(self, sweep: str) -> SweepEntry:
+        """Delete it with all it found, if it has ended. -> what it was"""
         ...
 
 
@@ -82,11 +86,9 @@ class History:
 
     kept: PastSweeps
 
-    def history(
-        self, *, before: str | None, limit: int, kind: SweepKind | None = None
-    ) -> SweepHistory:
-        """Newest first; of one kind, or of both."""
-        return self.kept.page(before=before, limit=limit, kind=kind)
+    def history(self, *, before: str | None, limit: int, only: Only = EVERY) -> SweepHistory:
+        """Newest first; all of them, or only some."""
+        return self.kept.page(before=before, limit=limit, only=only)
 
     def kind(self, sweep: str) -> SweepKind:
         """Which route it was asked of."""
@@ -102,6 +104,14 @@ class History:
         if state in ("waiting", "running"):
             raise SweepNotFinished(sweep, state)
         return max((number for number, _ in numbered(self.kept, sweep)), default=0)
+
+    def remark(self, sweep: str, said: Remarks) -> SweepEntry:
+        """Name it, note something, give or take its star."""
+        return self.kept.remark(sweep, said)
+
+    def forget(self, sweep: str) -> SweepEntry:
+        """Delete it with all it found, if it has ended. -> what it was"""
+        return self.kept.forget(sweep)
 
     async def follow(self, sweep: str, after: int = 0) -> AsyncGenerator[list[Numbered]]:
         """All that it has above a number."""

@@ -24,6 +24,7 @@ from sonde.schema import (
     Estimate,
     Failed,
     Loading,
+    Remarks,
     Start,
     Summary,
     SweepEntry,
@@ -50,6 +51,7 @@ from sonde.server.jobs import Engine, Job
 from sonde.server.model_names import ModelSource
 from sonde.server.past import Numbered, numbered
 from sonde.server.pool import Pool, ServedModel
+from sonde.store.sweep_file import EVERY, Only
 from sonde.store.sweeps import SweepStore
 
 Unfinished = Literal["failed", "cancelled", "interrupted"]
@@ -310,17 +312,26 @@ class Sweeps:
         running.job.cancel()
         return running
 
-    def history(
-        self, *, before: str | None, limit: int, kind: SweepKind | None = None
-    ) -> SweepHistory:
-        """Sweeps of the past and under way, newest first; of one kind, or of both."""
-        page = self._store.page(before=before, limit=limit, kind=kind)
-        live = [self._under_way.get(entry.id) for entry in page.sweeps]
-        entries = [
-            entry if running is None else running.entry()
-            for entry, running in zip(page.sweeps, live, strict=True)
-        ]
-        return SweepHistory(sweeps=entries, next=page.next)
+    def history(self, *, before: str | None, limit: int, only: Only = EVERY) -> SweepHistory:
+        """Sweeps of the past and under way, newest first; all of them, or only some."""
+        page = self._store.page(before=before, limit=limit, only=only)
+        return SweepHistory(sweeps=[self._now(entry) for entry in page.sweeps], next=page.next)
+
+    def _now(self, kept: SweepEntry) -> SweepEntry:
+        """A line of the history; of a sweep under way what the file cannot know yet."""
+        running = self.under_way(kept.id)
+        if running is None:
+            return kept
+        said = {"name": kept.name, "note": kept.note, "starred": kept.starred}
+        return running.entry().model_copy(update=said)
+
+    def remark(self, sweep: str, said: Remarks) -> SweepEntry:
+        """Name it, note something, give or take its star."""
+        return self._now(self._store.remark(sweep, said))
+
+    def forget(self, sweep: str) -> SweepEntry:
+        """Delete it with all it found, if it has ended. -> what it was"""
+        return self._store.forget(sweep)
 
     def kind(self, sweep: str) -> SweepKind:
         """Which route it was asked of."""
@@ -332,7 +343,7 @@ class Sweeps:
         running = self.under_way(sweep)
         if running is None:
             return self._store.record(sweep)
-        return SweepRecord(**running.entry().model_dump(), summary=None)
+        return SweepRecord(**self._now(self._store.entry(sweep)).model_dump(), summary=None)
 
     async def follow(self, sweep: str, after: int = 0) -> AsyncGenerator[list[Numbered]]:
         """Batches of a sweep's numbered events, above `after`: live, or from the history."""

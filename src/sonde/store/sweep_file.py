@@ -9,6 +9,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -25,7 +26,7 @@ from sonde.schema import (
 from sonde.schema.table import SweepTable
 
 FILE_NAME = "sweeps.sqlite3"
-VERSION = 3
+VERSION = 4
 APPLICATION = 0x736F6E64
 """“sond”, in the file's header: how our file is told from somebody else's."""
 
@@ -34,7 +35,20 @@ INTERRUPTED = "interrupted: the server ended before this sweep did; nothing of i
 
 SWEEP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CURSOR = re.compile(r"[0-9]{1,18}")
-_FIELDS = "id, state, created, ended, cells, done, error, kind, provenance"
+_FIELDS = (
+    "id", "state", "created", "ended", "cells", "done", "error", "kind",
+    "name", "note", "starred", "provenance",
+)  # fmt: skip
+_SINCE = {"kind": (2, "'classic'"), "name": (4, "''"), "note": (4, "''"), "starred": (4, "0")}
+"""The version of the file that brought a field, and what it is in older ones."""
+
+REMARKS = """
+ALTER TABLE sweeps ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE sweeps ADD COLUMN note TEXT NOT NULL DEFAULT '';
+ALTER TABLE sweeps ADD COLUMN starred INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX by_star ON sweeps (starred, number)
+"""
+"""What people say of sweeps (`remarks`), and a quick way to those with a star and without."""
 
 PROGRESS = """
 CREATE TABLE IF NOT EXISTS requests (
@@ -70,6 +84,7 @@ CREATE TABLE results (
     events BLOB NOT NULL
 );
 {PROGRESS}
+{REMARKS};
 CREATE INDEX unfinished ON sweeps (state) WHERE state IN ('waiting', 'running');
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {VERSION};
@@ -80,9 +95,23 @@ COMMIT;
 MIGRATIONS: dict[int, str] = {
     1: "ALTER TABLE sweeps ADD COLUMN kind TEXT NOT NULL DEFAULT 'classic'",
     2: PROGRESS,
+    3: REMARKS,
 }
 """What makes a file of a version one of the next. Before version 2 all sweeps were classic, before
-version 3 none was over pairs."""
+version 3 none was over pairs, before version 4 none had a name, a note or a star."""
+
+
+@dataclass(frozen=True)
+class Only:
+    """Which sweeps of the history are wanted: by default all of them."""
+
+    kind: SweepKind | None = None
+    starred: bool = False
+    words: str = ""
+    """All of them, in any order and case, in name, note, id or request."""
+
+
+EVERY = Only()
 
 _UNFINISHED = "state IN ('waiting', 'running')"
 
@@ -142,18 +171,24 @@ def check_page(before: str | None, limit: int) -> None:
 
 
 def read_page(
-    run: sqlite3.Connection, before: str | None, limit: int, kind: SweepKind | None = None
+    run: sqlite3.Connection, before: str | None, limit: int, only: Only = EVERY
 ) -> SweepHistory:
     """Newest first. Sweeps that begin or go meanwhile neither shift a later page nor end it."""
+    wanted = ["number < ?"]
+    values: list[object] = [2**62 if before is None else int(before)]
+    if only.kind is not None:
+        wanted.append("kind = ?")
+        values.append(only.kind)
+    if only.starred:
+        wanted.append("starred = 1")
+    if words := only.words.casefold().split():
+        asked = "json_extract(provenance, '$.request')"
+        wanted.append(f"has_words(id || ' ' || name || ' ' || note || ' ' || {asked})")
+        run.create_function("has_words", 1, lambda text: all(w in text.casefold() for w in words))
     rows = run.execute(
-        f"SELECT number, {_fields(run)} FROM sweeps WHERE number < ? "
-        f"AND {_kind(run)} IN (?, ?) ORDER BY number DESC LIMIT ?",
-        (
-            2**62 if before is None else int(before),
-            kind or "classic",
-            kind or "table",
-            limit + 1,
-        ),
+        f"SELECT * FROM (SELECT number, {_fields(run)} FROM sweeps) "
+        f"WHERE {' AND '.join(wanted)} ORDER BY number DESC LIMIT ?",
+        (*values, limit + 1),
     ).fetchall()
     sweeps = [_entry(row[1:]) for row in rows[:limit]]
     return SweepHistory(sweeps=sweeps, next=str(rows[limit - 1][0]) if rows[limit:] else None)
@@ -169,10 +204,24 @@ def number_of(run: sqlite3.Connection, sweep: str) -> int:
     return int(row[0])
 
 
+def version_of(run: sqlite3.Connection) -> int:
+    """Which version of the file this is."""
+    (version,) = run.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def migrate(run: sqlite3.Connection, version: int) -> None:
+    """Make a file of an older version one of ours, a version at a time."""
+    for known in range(version, VERSION):
+        run.executescript(
+            f"BEGIN IMMEDIATE; {MIGRATIONS[known]}; PRAGMA user_version = {known + 1}; COMMIT;"
+        )
+
+
 def check_header(run: sqlite3.Connection, path: Path) -> None:
     """Refuse a file that is not ours, or newer than we are."""
     (application,) = run.execute("PRAGMA application_id").fetchone()
-    (version,) = run.execute("PRAGMA user_version").fetchone()
+    version = version_of(run)
     if application != APPLICATION:
         raise refusal(path, "it is the database of another program")
     if version > VERSION:
@@ -201,19 +250,16 @@ def refusal(path: Path, reason: str) -> DataDirectoryError:
     )
 
 
-def _kind(run: sqlite3.Connection) -> str:
-    """Where a sweep's kind is written; a file that is only read may be of version 1."""
-    (version,) = run.execute("PRAGMA user_version").fetchone()
-    return "kind" if version >= 2 else "'classic'"
-
-
 def _fields(run: sqlite3.Connection) -> str:
-    return _FIELDS.replace("kind", _kind(run))
+    """Columns in the order of `_FIELDS`; a file that is only read may be older and lack some."""
+    version = version_of(run)
+    early = {name: f"{value} AS {name}" for name, (v, value) in _SINCE.items() if v > version}
+    return ", ".join(early.get(name, name) for name in _FIELDS)
 
 
 def _entry(row: Sequence[object]) -> SweepEntry:
     *plain, provenance = row
-    fields = dict(zip(_FIELDS.split(", "), plain, strict=False))
+    fields = dict(zip(_FIELDS, plain, strict=False))
     return SweepEntry.model_validate(
         {**fields, "provenance": Provenance.model_validate_json(str(provenance))}
     )

@@ -20,6 +20,7 @@ from threading import Lock
 from sonde.errors import BadRequest
 from sonde.schema import (
     Provenance,
+    Remarks,
     SweepEntry,
     SweepHistory,
     SweepKind,
@@ -30,16 +31,19 @@ from sonde.schema import (
 from sonde.schema.table import SweepTable
 from sonde.store import progress
 from sonde.store.lock import DirectoryLock
+from sonde.store.remarks import forget, remark
 from sonde.store.sweep_file import (
+    EVERY,
     FILE_NAME,
-    MIGRATIONS,
     SCHEMA,
     SWEEP_ID,
     VERSION,
+    Only,
     check_header,
     check_page,
     explained,
     mark_interrupted,
+    migrate,
     number_of,
     read_entry,
     read_events,
@@ -156,6 +160,18 @@ class SweepStore:
         with self._transaction() as run:
             progress.write_pair(run, sweep, pair, event)
 
+    # What people say of it.
+
+    def remark(self, sweep: str, said: Remarks) -> SweepEntry:
+        """Name it, note something, give or take its star."""
+        with self._transaction() as run:
+            return remark(run, sweep, said)
+
+    def forget(self, sweep: str) -> SweepEntry:
+        """Delete it with all it found. -> what it was"""
+        with self._transaction() as run:
+            return forget(run, sweep)
+
     # What is read back.
 
     def entry(self, sweep: str) -> SweepEntry:
@@ -183,12 +199,12 @@ class SweepStore:
         return self.entry(sweep).kind
 
     def page(
-        self, *, before: str | None = None, limit: int = 50, kind: SweepKind | None = None
+        self, *, before: str | None = None, limit: int = 50, only: Only = EVERY
     ) -> SweepHistory:
         """Newest first. Sweeps that begin or go meanwhile neither shift a later page nor end it."""
         check_page(before, limit)
         with self._reading() as run:
-            return read_page(run, before, limit, kind)
+            return read_page(run, before, limit, only)
 
     def close(self) -> None:
         """Let go of the file and of the directory. Once is enough; twice is no error.
@@ -237,16 +253,14 @@ class SweepStore:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
             raise refusal(self._path, f"it is damaged: {' '.join(found.split())}")
-        for known in range(version or VERSION, VERSION):
-            connection.executescript(
-                f"BEGIN IMMEDIATE; {MIGRATIONS[known]}; PRAGMA user_version = {known + 1}; COMMIT;"
-            )
+        migrate(connection, version or VERSION)
 
     def _forget_oldest(self, run: sqlite3.Connection) -> None:
-        """Numbers have no gaps but at the old end, so a difference of numbers counts sweeps."""
+        """The oldest beyond `keep` of those without a star; those with one are not counted."""
         run.execute(
-            "DELETE FROM sweeps WHERE number <= (SELECT max(number) FROM sweeps) - ? "
-            "AND state NOT IN ('waiting', 'running')",
+            "DELETE FROM sweeps WHERE starred = 0 AND state NOT IN ('waiting', 'running') "
+            "AND number <= (SELECT number FROM sweeps WHERE starred = 0 "
+            "ORDER BY number DESC LIMIT 1 OFFSET ?)",
             (self._keep,),
         )
 

@@ -20,6 +20,7 @@ from tests.store.test_past import killed_server
 pytestmark = pytest.mark.anyio
 
 PATH = "/v1/patch_sweep"
+SAID = "/v1/history"
 
 
 @pytest.fixture
@@ -73,3 +74,45 @@ async def test_what_takes_a_model_still_says_that_there_is_none(http: httpx.Asyn
     for answer in (await http.post(PATH, json=SWEEP), await http.delete(f"{PATH}/a")):
         assert answer.status_code == 404
         assert "--model" in answer.text
+
+
+async def test_a_gateway_names_stars_and_deletes_what_a_server_with_a_model_has_finished(
+    tmp_path: Path, http: httpx.AsyncClient
+) -> None:
+    store = SweepStore(tmp_path / "data")
+    for sweep in ("a", "b", "c"):
+        store.begin(entry(sweep))
+    finish(store, "a")
+    finish(store, "b")
+    named = await http.patch(f"{SAID}/a", json={"name": "Eiffel", "starred": True})
+    assert (named.status_code, named.json()["name"]) == (200, "Eiffel")
+    listed = (await http.get("/v1/sweeps", params={"starred": "true"})).json()["sweeps"]
+    assert [(each["id"], each["starred"]) for each in listed] == [("a", True)]
+    found = (await http.get(PATH, params={"search": "eiffel"})).json()["sweeps"]
+    assert [each["id"] for each in found] == ["c", "b", "a"], "all were asked about it"
+    gone = await http.delete(f"{SAID}/b")
+    assert (gone.status_code, gone.json()["id"]) == (200, "b")
+    assert (await http.get(f"{PATH}/b")).status_code == 404
+    under_way = await http.delete(f"{SAID}/c")
+    assert (under_way.status_code, under_way.json()["error"]["code"]) == (409, 409)
+    assert store.entry("a").starred
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "body", [{"name": "x" * 121}, {"name": "a\nb"}, {"note": "x" * 4_001}, {"star": True}, []]
+)
+async def test_remarks_that_are_too_long_or_none_are_refused(
+    tmp_path: Path, http: httpx.AsyncClient, body: object
+) -> None:
+    killed_server(tmp_path / "data")
+    assert (await http.patch(f"{SAID}/finished", json=body)).status_code == 400
+
+
+async def test_nothing_is_said_of_a_sweep_that_is_not_there(http: httpx.AsyncClient) -> None:
+    for answer in (
+        await http.patch(f"{SAID}/nobody", json={"name": "x"}),
+        await http.delete(f"{SAID}/nobody"),
+    ):
+        assert answer.status_code == 404
+        assert "GET /v1/sweeps lists them" in answer.json()["error"]["message"]

@@ -636,6 +636,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/history/{sweep_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Forget
+         * @description Delete a sweep that has ended from the history, with all it found. It does not come back.
+         *
+         *     The answer is what it was. One that is computed has to be cancelled first.
+         */
+        delete: operations["forget_sweep"];
+        options?: never;
+        head?: never;
+        /**
+         * Remark
+         * @description Give a sweep a name, a note, a star; what is left out stays as it is.
+         *
+         *     One with a star is not forgotten when the history is full.
+         */
+        patch: operations["remark_sweep"];
+        trace?: never;
+    };
     "/v1/models": {
         parameters: {
             query?: never;
@@ -730,6 +758,9 @@ export interface paths {
         /**
          * History
          * @description Sweeps of the past and under way, newest first.
+         *
+         *     With `starred` those that have a star; with `search` those that have all of these words, in
+         *     any order and case, in their name, note, id or request.
          */
         get: operations["sweep_history"];
         put?: never;
@@ -922,6 +953,9 @@ export interface paths {
         /**
          * History
          * @description Sweeps of the past and under way, newest first.
+         *
+         *     With `starred` those that have a star; with `search` those that have all of these words, in
+         *     any order and case, in their name, note, id or request.
          */
         get: operations["table_history"];
         put?: never;
@@ -3128,6 +3162,18 @@ export interface components {
             sites: components["schemas"]["VectorSite"][];
         };
         /**
+         * Remarks
+         * @description What somebody says of a sweep. What is left out stays; an empty text takes the old away.
+         */
+        Remarks: {
+            /** Name */
+            name?: string | null;
+            /** Note */
+            note?: string | null;
+            /** Starred */
+            starred?: boolean | null;
+        };
+        /**
          * RewardEffect
          * @description What the reward owes to one feature.
          */
@@ -3773,7 +3819,22 @@ export interface components {
              * @enum {string}
              */
             kind?: "classic" | "table";
+            /**
+             * Name
+             * @default
+             */
+            name?: string;
+            /**
+             * Note
+             * @default
+             */
+            note?: string;
             provenance: components["schemas"]["Provenance"];
+            /**
+             * Starred
+             * @default false
+             */
+            starred?: boolean;
             /**
              * State
              * @enum {string}
@@ -3816,7 +3877,22 @@ export interface components {
              * @enum {string}
              */
             kind?: "classic" | "table";
+            /**
+             * Name
+             * @default
+             */
+            name?: string;
+            /**
+             * Note
+             * @default
+             */
+            note?: string;
             provenance: components["schemas"]["Provenance"];
+            /**
+             * Starred
+             * @default false
+             */
+            starred?: boolean;
             /**
              * State
              * @enum {string}
@@ -4776,7 +4852,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4854,7 +4930,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4916,7 +4992,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4986,7 +5062,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5051,7 +5127,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5123,7 +5199,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5182,7 +5258,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5247,7 +5323,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5314,7 +5390,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5379,7 +5455,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5443,7 +5519,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5512,7 +5588,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5573,7 +5649,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5629,7 +5705,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5695,7 +5771,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5754,7 +5830,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5819,7 +5895,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5878,7 +5954,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5937,7 +6013,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6000,7 +6076,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6071,7 +6147,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6127,7 +6203,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6190,7 +6266,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6250,7 +6326,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6360,7 +6436,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6407,7 +6483,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6454,7 +6530,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6514,7 +6590,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6628,7 +6704,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6741,7 +6817,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6802,7 +6878,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6926,7 +7002,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7018,6 +7094,126 @@ export interface operations {
             };
         };
     };
+    forget_sweep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sweep_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepEntry"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
+    remark_sweep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sweep_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Remarks"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepEntry"];
+                };
+            };
+            /** @description Something in the request makes no sense; the message says what. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+            /** @description Something failed on the server's side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAIError"];
+                };
+            };
+        };
+    };
     list_models: {
         parameters: {
             query?: never;
@@ -7045,7 +7241,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7094,7 +7290,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7150,7 +7346,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7220,7 +7416,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7299,7 +7495,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7351,6 +7547,8 @@ export interface operations {
             query?: {
                 before?: string | null;
                 limit?: number;
+                starred?: boolean;
+                search?: string;
             };
             header?: never;
             path?: never;
@@ -7376,7 +7574,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7457,7 +7655,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7571,7 +7769,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7683,7 +7881,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7759,7 +7957,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7844,7 +8042,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7927,7 +8125,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"] | components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8004,7 +8202,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8063,7 +8261,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8123,7 +8321,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8237,7 +8435,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8325,6 +8523,8 @@ export interface operations {
             query?: {
                 before?: string | null;
                 limit?: number;
+                starred?: boolean;
+                search?: string;
             };
             header?: never;
             path?: never;
@@ -8350,7 +8550,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8440,7 +8640,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8563,7 +8763,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8675,7 +8875,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8751,7 +8951,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8836,7 +9036,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8919,7 +9119,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8993,7 +9193,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9045,7 +9245,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenAIError"];
                 };
             };
-            /** @description The request names another host, or comes from a foreign page. */
+            /** @description The request names another host, comes from a foreign page, or asks a reader to write. */
             403: {
                 headers: {
                     [name: string]: unknown;

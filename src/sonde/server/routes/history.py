@@ -1,8 +1,9 @@
 """Sweeps of the past and under way: list them, come back to one by its id, take one along.
 
 There is one history. `/v1/sweeps` shows all of it; `/v1/patch_sweep` shows the classic sweeps, in
-the form that their clients know, and no others. These routes change nothing, so a server without a
-model has them too.
+the form that their clients know, and no others. A server without a model has all of this too. What
+people say of a sweep, and that it is to be deleted, is one resource of its own, `/v1/history/{id}`,
+because `DELETE` of a sweep cancels it.
 """
 
 import asyncio
@@ -15,9 +16,18 @@ from fastapi import APIRouter, Header, Path, Query, Response
 
 from sonde.errors import BadRequest, SweepNotFinished, UnknownSweep
 from sonde.results import Provenance, Sweep, result_of
-from sonde.schema import ExportFormat, SweepHistory, SweepKind, SweepRecord, SweepSummary
+from sonde.schema import (
+    ExportFormat,
+    Remarks,
+    SweepEntry,
+    SweepHistory,
+    SweepKind,
+    SweepRecord,
+    SweepSummary,
+)
 from sonde.server.past import Numbered, Readable
 from sonde.server.sse import DONE, event_stream, frame
+from sonde.store.sweep_file import Only
 
 SweepId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
@@ -65,10 +75,18 @@ def routes(sweeps: Readable, view: View, heartbeat_seconds: float = 10.0) -> API
 
     @router.get("", operation_id=view.history)
     async def history(
-        before: str | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 50
+        before: str | None = None,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+        starred: bool = False,
+        search: Annotated[str, Query(max_length=200)] = "",
     ) -> SweepHistory:
-        """Sweeps of the past and under way, newest first."""
-        return await asyncio.to_thread(sweeps.history, before=before, limit=limit, kind=view.kind)
+        """Sweeps of the past and under way, newest first.
+
+        With `starred` those that have a star; with `search` those that have all of these words, in
+        any order and case, in their name, note, id or request.
+        """
+        only = Only(view.kind, starred, search)
+        return await asyncio.to_thread(sweeps.history, before=before, limit=limit, only=only)
 
     @router.get("/{sweep_id}", operation_id=view.one)
     async def one(sweep_id: SweepId) -> SweepRecord:
@@ -108,6 +126,31 @@ def routes(sweeps: Readable, view: View, heartbeat_seconds: float = 10.0) -> API
             media_type=MEDIA_TYPES[format],
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
+
+    return router
+
+
+def remark_routes(sweeps: Readable) -> APIRouter:
+    """The route of what people say of sweeps, of either kind."""
+    router = APIRouter(prefix="/v1/history", tags=["sweeps"])
+
+    @router.patch("/{sweep_id}", operation_id="remark_sweep")
+    async def remark(sweep_id: SweepId, body: Remarks) -> SweepEntry:
+        """Give a sweep a name, a note, a star; what is left out stays as it is.
+
+        One with a star is not forgotten when the history is full.
+        """
+        await asyncio.to_thread(GENERAL.check, sweeps, sweep_id)
+        return await asyncio.to_thread(sweeps.remark, sweep_id, body)
+
+    @router.delete("/{sweep_id}", operation_id="forget_sweep")
+    async def forget(sweep_id: SweepId) -> SweepEntry:
+        """Delete a sweep that has ended from the history, with all it found. It does not come back.
+
+        The answer is what it was. One that is computed has to be cancelled first.
+        """
+        await asyncio.to_thread(GENERAL.check, sweeps, sweep_id)
+        return await asyncio.to_thread(sweeps.forget, sweep_id)
 
     return router
 
