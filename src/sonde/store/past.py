@@ -1,9 +1,9 @@
 """The history of somebody else's sweeps: what a server without a model shows, and has said of them.
 
 It holds nothing between two questions, so that a server with a model can take the directory over at
-any time. What people say of a sweep is written in one transaction, beside the server that computes others.
-Sweeps of a server that was killed say so as soon as they are asked about: if a sweep is unfinished
-and nobody holds the directory, nobody is computing it.
+any time. What people say of a sweep is written in one transaction, beside the server that computes
+others. Sweeps of a server that was killed say so as soon as they are asked about: if a sweep is
+unfinished and nobody holds the directory, nobody is computing it.
 """
 
 import sqlite3
