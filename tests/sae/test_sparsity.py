@@ -45,6 +45,14 @@ def test_batchtopk_keeps_no_negative_one_where_there_are_too_few() -> None:
     assert kept.tolist() == [[1.0, 0.0, 0.0, 0.5]]
 
 
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 1.1, 9.0])
+def test_batchtopk_keeps_the_same_ones_wherever_it_looks_first(threshold: float) -> None:
+    pre, way = pre_activations(), ByBatch(4, 30, None, CPU)
+    expected = way.features(pre)
+    way.threshold.fill_(threshold)
+    assert torch.equal(way.features(pre), expected)
+
+
 def test_batchtopks_threshold_is_the_mean_of_the_smallest_that_were_kept() -> None:
     """Over the first steps; later ones count more, by a hundredth each."""
     way, least = ByBatch(4, 30, None, CPU), []

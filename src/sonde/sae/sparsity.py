@@ -26,6 +26,8 @@ Kind = Literal["topk", "batchtopk", "jumprelu"]
 
 REMEMBERED: Final = 0.99
 """Of the running threshold, in each step."""
+NEAR: Final = 0.75
+"""How far below the running threshold a batch's own is looked for at first, as a share of it."""
 GAIN: Final = 0.02
 """How far a handicap moves in a step, as a share of the threshold."""
 FIRST: Final = 0.1
@@ -102,13 +104,25 @@ class ByBatch:
         """The n·k largest of the batch."""
         held = pre.detach()
         compared = held if self._cap is None else held - self.handicap.to(held.dtype)
-        most = compared.flatten().topk(len(pre) * self._k, sorted=False).values
-        least = most.min().clamp_min(torch.finfo(most.dtype).tiny)
+        least = self._least_of(compared, len(pre) * self._k)
         with torch.no_grad():
             self.steps += 1
             newest = (1 - REMEMBERED) / (1 - REMEMBERED**self.steps)
             self.threshold.lerp_(least.float(), newest)
         return pre.where(compared >= least, 0.0)
+
+    def _least_of(self, compared: Tensor, n: int) -> Tensor:
+        """The n-th largest of all, or the least positive number where that is not positive.
+
+        Sorting a whole batch takes longer than everything else in a step. The n-th largest moves
+        little from batch to batch, so only what is near the running threshold is sorted; where
+        that is too few, all are.
+        """
+        few = compared[compared > NEAR * self.threshold]
+        if len(few) < n:
+            few = compared.flatten()
+        least = few.topk(n, sorted=False).values.min()
+        return least.clamp_min(torch.finfo(least.dtype).tiny)
 
     def penalty(self, pre: Tensor) -> Tensor | None:
         """None: k is kept exactly."""
