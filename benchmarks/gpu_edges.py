@@ -12,6 +12,7 @@ Random weights have the shapes, and so the speed, of trained ones. Prints one JS
 
 import argparse
 import json
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -69,7 +70,7 @@ def memory() -> dict[str, Any]:
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
         told[method] = {
-            "seconds": seconds(lambda method=method: model.attribute(**asked, method=method)),
+            "seconds": seconds(partial(model.attribute, **asked, method=method)),
             "gib": (torch.cuda.max_memory_allocated() - before) / 2**30,
         }
     return told
