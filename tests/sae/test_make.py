@@ -10,6 +10,7 @@ from sonde.sae.cards import CARD
 from sonde.sae.corpus import from_text
 from sonde.sae.evaluate import evaluate
 from sonde.sae.feature_file import FEATURES, read_some
+from sonde.sae.formats.sonde import Bits
 from sonde.sae.load import load_autoencoder
 from sonde.sae.make import KEPT, OWN, STATE, Material, Text, make, prepare
 from sonde.sae.train import Recipe, Sites
@@ -94,7 +95,7 @@ def test_kinds_are_told_apart_and_only_what_may_be_quoted_is(tmp_path: Path) -> 
     assert sorted(material.quoted.kinds_of(slice(None)).unique().tolist()) == [0, 2]
     folders = make(
         reader, "tiny", material, Sites("post_block", (1,)), RECIPE, tmp_path,
-        notes={}, say=lambda _line: None, report=lambda _now: None, dtype=torch.int8,
+        notes={}, say=lambda _line: None, report=lambda _now: None, bits=Bits(8, 6),
     )  # fmt: skip
     features = read_some(folders[1] / FEATURES, range(48))
     shown = ["".join(snippet.tokens) for each in features for snippet in each.snippets]
@@ -103,7 +104,7 @@ def test_kinds_are_told_apart_and_only_what_may_be_quoted_is(tmp_path: Path) -> 
     assert {kind for each in features for kind in each.kinds} == {"story", "travel", OWN}
     assert any(each.kinds["travel"] > 0 for each in features), "counted, though not quoted"
     card = (folders[1] / CARD).read_text()
-    assert "Weights have 8 bits and a scale for each feature" in card
+    assert "The encoder's weights have 8 bits, the decoder's 6, and each feature" in card
     assert "Before rounding: FVU" in card
     held = load_autoencoder(folders[1])
     (found,) = evaluate(reader, {1: held}, material.held_out).values()

@@ -41,6 +41,7 @@ from sonde.schema import LAYER_HOOKS, Hook
 if TYPE_CHECKING:
     from sonde.backends.torch.reading import Reader
     from sonde.sae.autoencoder import Autoencoder
+    from sonde.sae.formats.sonde import Bits
 
 EXAMPLES = """\b
 Examples:
@@ -113,10 +114,10 @@ def command() -> None:
 @seeded
 @click.option(
     "--bits",
-    type=click.Choice(["8", "16"]),
     default="16",
-    callback=lambda _context, _option, value: int(value),
-    help="Of weights, as they are written. Without it, 16.",
+    metavar="NUMBERS",
+    help="Of weights, as they are written: 16, 4 to 8, or as in 7,6 for encoder and decoder. "
+    "Without it, 16.",
 )
 @click.option(
     "--out",
@@ -135,7 +136,7 @@ def train_command(
     text: Path | None,
     generate: int,
     context: int,
-    bits: int,
+    bits: str,
     out: Path,
     dtype: str | None,
     device: str | None,
@@ -149,14 +150,12 @@ def train_command(
     """
     if text is None and not generate:
         raise BadRequest("nothing to train on: give --text, or --generate a number of tokens")
-    import torch
-
     from sonde.sae.corpus import documents_of_kinds, sources
     from sonde.sae.make import Text, make, prepare
     from sonde.sae.train import Recipe, Sites
 
     texts, from_where = (documents_of_kinds(text), sources(text)) if text else ([], [])
-    dtype_of = {8: torch.int8, 16: torch.float16}
+    few = _bits(bits)
     recipe["d_sae"] = recipe.pop("features")
     recipe["nested"] = tuple(parse.numbers("--nested", nested, "write 64,512")) if nested else ()
     with progress(f"loading {name}") as shown:
@@ -181,7 +180,7 @@ def train_command(
                 "command": "sonde " + " ".join(sys.argv[1:]),
                 "weights": about.weights,
             },
-            say=shown.say, report=lambda now: shown.say(in_words(now)), dtype=dtype_of[bits],
+            say=shown.say, report=lambda now: shown.say(in_words(now)), bits=few,
         )  # fmt: skip
     for folder in folders.values():
         click.echo(folder)
@@ -276,6 +275,19 @@ def feature_command(autoencoder: str, feature: int, as_json: bool) -> None:
 
 def _bounds(chosen: Any) -> tuple[int, int, int]:
     return chosen.start, chosen.stop, chosen.step
+
+
+def _bits(text: str) -> Bits | None:
+    """What --bits asks for; None for half precision."""
+    from sonde.sae.formats.sonde import BITS, Bits
+
+    form = "write 16, a number from 4 to 8, or two as in 7,6"
+    found = parse.numbers("--bits", text, form)
+    if found == [16]:
+        return None
+    if len(found) > 2 or not all(each in BITS for each in found):
+        raise BadRequest(f"--bits {text} cannot be read; {form}")
+    return Bits(found[0], found[-1])
 
 
 def _device_name(device: str) -> str:

@@ -66,11 +66,13 @@ def _evaluation(found: Mapping[str, Any], before: Mapping[str, Any] | None) -> I
         if name in found:
             yield f"| {title} | {shown(found[name])} |"
     if before:
+        encoder, decoder = before["bits"]
         yield ""
         yield (
-            f"Weights have {before['bits']} bits and a scale for each feature; figures are of what "
-            f"is stored. Before rounding: FVU {_share(before['fvu'])}, L0 {before['l0']:.1f}, "
-            f"cross-entropy recovered {_share(before['ce_recovered'])}."
+            f"The encoder's weights have {encoder} bits, the decoder's {decoder}, and each feature "
+            f"has a scale; figures are of what is stored. Before rounding: FVU "
+            f"{_share(before['fvu'])}, L0 {before['l0']:.1f}, cross-entropy recovered "
+            f"{_share(before['ce_recovered'])}."
         )
     yield ""
     yield (

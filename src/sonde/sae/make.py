@@ -1,6 +1,6 @@
 """From text to autoencoders in a folder: train, judge, describe, and write the card.
 
-What is judged is what is written: weights are saved in half precision, read back, and everything
+What is judged is what is written: weights are saved in fewer bits, read back, and everything
 said about them is said about those.
 """
 
@@ -30,7 +30,7 @@ from sonde.sae.corpus import (
 from sonde.sae.evaluate import evaluate
 from sonde.sae.feature_file import FEATURES, write_features
 from sonde.sae.features import describe
-from sonde.sae.formats.sonde import add_notes, save_autoencoder
+from sonde.sae.formats.sonde import Bits, add_notes, save_autoencoder
 from sonde.sae.label_file import LABELS
 from sonde.sae.load import load_autoencoder
 from sonde.sae.train import Recipe, Report, Sites, described, fast_products, train
@@ -164,7 +164,7 @@ def make(
     notes: Mapping[str, Any],
     say: Say,
     report: Report,
-    dtype: torch.dtype = torch.float16,
+    bits: Bits | None = None,
 ) -> dict[int, Path]:
     """Train one autoencoder a layer and write each into a folder of its own."""
     began = time.monotonic()
@@ -173,14 +173,14 @@ def make(
     facts = {"recipe": described(recipe), "text": material.notes, **notes}
     folders = {layer: out / f"layer_{layer}" for layer in sites.layers}
     finished = {
-        layer: keep(trainee, sites, layer, model, facts, folders[layer], dtype)
+        layer: keep(trainee, sites, layer, model, facts, folders[layer], bits)
         for layer, trainee in trainees.items()
     }
     every = -(-len(material.held_out) // KEPT_CONTEXTS)
     text = as_text(reader, material.held_out.take(slice(every // 2, None, every)))
     (out / KEPT).write_text(text, encoding="utf-8")
-    if dtype == torch.int8:
-        judge_rounding(reader, finished, folders, material, say)
+    if bits is not None:
+        judge_rounding(reader, finished, folders, material, bits, say)
     judge_and_describe(reader, folders, material, say)
     training_state.remove(out / STATE)
     return folders
@@ -193,12 +193,12 @@ def keep(
     model: str,
     facts: Mapping[str, Any],
     folder: Path,
-    dtype: torch.dtype = torch.float16,
+    bits: Bits | None = None,
 ) -> Autoencoder:
     """Save what was learned in fewer bits, and return it; labels of what lay there before go."""
     origin = Origin(model=model, notes=dict(facts))
     finished = trainee.finished(sites.hook, layer, origin, sites.hook_out)
-    save_autoencoder(finished, folder, dtype=dtype)
+    save_autoencoder(finished, folder, bits=bits)
     (folder / LABELS).unlink(missing_ok=True)
     return finished
 
@@ -208,16 +208,17 @@ def judge_rounding(
     finished: Mapping[int, Autoencoder],
     folders: Mapping[int, Path],
     material: Material,
+    bits: Bits,
     say: Say,
 ) -> None:
-    """Note what was reached before weights were rounded to 8 bits, so that the loss can be seen."""
+    """Note what was reached before weights were rounded, so that the loss can be seen."""
     say("judging before rounding")
     with fast_products():
         found = evaluate(reader, finished, material.held_out, say)
     for layer, folder in folders.items():
         held = found[layer].plain()
         kept = {name: held[name] for name in ("fvu", "l0", "ce_recovered")}
-        add_notes(folder, {"unrounded": {"bits": 8, **kept}})
+        add_notes(folder, {"unrounded": {"bits": list(bits), **kept}})
 
 
 def judge_and_describe(

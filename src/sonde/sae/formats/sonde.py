@@ -1,23 +1,24 @@
 """Sonde's own: `autoencoder.safetensors`, and `autoencoder.json` that says everything else.
 
 Written half precision by default, because that is half the bytes and the difference is far below
-what a dictionary leaves unexplained. With 8 bits each feature has a scale for its column of the
-encoder and one for its row of the decoder: a weight is a whole number times the scale, and what is
-encoded with is exactly that. The JSON carries the sha256 of the weights, so that a pair of files
-that do not belong together is noticed.
+what a dictionary leaves unexplained. With 8 bits or fewer each feature has a scale for its column
+of the encoder and one for its row of the decoder: a weight is a whole number times the scale, and
+what is encoded with is exactly that. Each takes a byte in the file; fewer bits are fewer bytes
+where the file is packed, as in a wheel. The JSON carries the sha256 of the weights, so that a pair
+of files that do not belong together is noticed.
 """
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 from pydantic import ValidationError
 from safetensors.torch import save
 from torch import Tensor
 
-from sonde.errors import BadWeights, DamagedFile, UnsafeFile
+from sonde.errors import BadRequest, BadWeights, DamagedFile, UnsafeFile
 from sonde.runs.atomic import replace, write_json
 from sonde.sae.activations import (
     Activation,
@@ -37,9 +38,16 @@ from sonde.schema.autoencoder import CONFIG, AutoencoderFile
 
 WEIGHTS: Final = "autoencoder.safetensors"
 MATRICES: Final = {"W_enc": 0, "W_dec": 1}
-"""What may be written in 8 bits, and the axis along which a feature's numbers lie."""
+"""What may be written in 8 bits or fewer, and the axis along which a feature's numbers lie."""
 SCALE: Final = ".scale"
-LARGEST: Final = 127
+BITS: Final = range(4, 9)
+
+
+class Bits(NamedTuple):
+    """Of the whole numbers that weights are rounded to."""
+
+    encoder: int
+    decoder: int
 
 
 def load(folder: Path, given: FileFacts) -> Autoencoder:
@@ -77,13 +85,20 @@ def load(folder: Path, given: FileFacts) -> Autoencoder:
 
 
 def save_autoencoder(
-    autoencoder: Autoencoder, folder: Path, *, dtype: torch.dtype = torch.float16
+    autoencoder: Autoencoder,
+    folder: Path,
+    *,
+    dtype: torch.dtype = torch.float16,
+    bits: Bits | None = None,
 ) -> Path:
-    """Write both files into a folder, each whole or not at all. -> the folder"""
+    """Write both files into a folder, each whole or not at all. -> the folder
+
+    With `bits` both matrices are rounded, and the rest is float32; without, all is `dtype`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: tensor.cpu() for name, tensor in autoencoder.tensors().items()}
-    if dtype == torch.int8:
-        small = rounded(tensors)
+    if bits is not None:
+        small = rounded(tensors, bits)
     else:
         small = {name: tensor.to(dtype).contiguous() for name, tensor in tensors.items()}
     for name, tensor in small.items():
@@ -120,14 +135,16 @@ def add_notes(folder: Path, more: Mapping[str, Any]) -> None:
     write_json(folder / CONFIG, known.model_dump(exclude_none=True))
 
 
-def rounded(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def rounded(tensors: Mapping[str, Tensor], bits: Bits) -> dict[str, Tensor]:
     """Both matrices as int8, with a float32 scale for each feature; the rest as float32."""
     small = {name: tensor.float().contiguous() for name, tensor in tensors.items()}
-    for name, axis in MATRICES.items():
-        held = small[name]
-        scale = held.abs().amax(axis).clamp_min(torch.finfo(torch.float32).tiny) / LARGEST
+    for (name, axis), of in zip(MATRICES.items(), bits, strict=True):
+        if of not in BITS:
+            raise BadRequest(f"weights of {of} bits are not written; choose 4 to 8, or 16")
+        held, largest = small[name], 2 ** (of - 1) - 1
+        scale = held.abs().amax(axis).clamp_min(torch.finfo(torch.float32).tiny) / largest
         steps = held / scale.unsqueeze(axis)
-        small[name] = steps.round().clamp(-LARGEST, LARGEST).to(torch.int8).contiguous()
+        small[name] = steps.round().clamp(-largest, largest).to(torch.int8).contiguous()
         small[f"{name}{SCALE}"] = scale
     return small
 
@@ -140,7 +157,7 @@ def widened(tensors: Mapping[str, Tensor], source: Path) -> dict[str, Tensor]:
         if held is None or (held.dtype != torch.int8 and scale is None):
             continue
         if held.dtype != torch.int8 or scale is None or held.dim() != 2:
-            raise BadWeights(f"{source}: {name} of 8 bits has a scale, and nothing else has one")
+            raise BadWeights(f"{source}: {name} as int8 has a scale, and nothing else does")
         if scale.shape != held.amax(axis).shape:
             raise BadWeights(
                 f"{source}: {name} is {[*held.shape]} and its scale {[*scale.shape]}; expected one "
