@@ -37,7 +37,10 @@ from sonde.sae.train import Recipe, Report, Sites, described, fast_products, tra
 from sonde.sae.trainee import Trainee
 
 DESCRIBED_TOKENS: Final = 3_000_000
-"""At most so many tokens are searched for snippets."""
+"""At most so many tokens are searched for what features do."""
+QUOTED_TOKENS: Final = 700_000
+"""At most so many are searched for snippets: those of many features then share their text, which
+packs to a third of the bytes."""
 OWN: Final = "written by the model"
 """The kind of text that is generated."""
 STATE: Final = "state"
@@ -143,7 +146,7 @@ def cut_for_description(
     quoted = quotable(cut, text.quoted)
     if not len(quoted):
         raise BadRequest("none of this text may be quoted, so there would be no snippets")
-    return few(cut, n_tokens), few(quoted, n_tokens), kinds
+    return few(cut, n_tokens), few(quoted, QUOTED_TOKENS), kinds
 
 
 def quotable(contexts: Contexts, quoted: Sequence[bool]) -> Contexts:
@@ -234,7 +237,7 @@ def judge_and_describe(
         for layer, folder in folders.items():
             features = describe(
                 reader, loaded[layer], layer, some, say,
-                kinds=material.kinds, quoted=_few(material.quoted, DESCRIBED_TOKENS),
+                kinds=material.kinds, quoted=_few(material.quoted, QUOTED_TOKENS),
             )  # fmt: skip
             write_features(folder / FEATURES, features)
     for layer, folder in folders.items():
