@@ -180,7 +180,7 @@ describe("a run that is being written", () => {
     for (const options of [{}, { dark: true }, { width: 390, height: 844 }]) {
       const { page } = await openPage(browser, options);
       await page.goto(`${server.url}/live/second?layer=15&feature=15.101&generation=45-7`);
-      await page.getByText("Most active on").waitFor();
+      await page.getByRole("heading", { name: "Most active on" }).waitFor();
       await page.getByText("tokens were recorded").waitFor();
       expect(await seriousViolations(page)).toEqual([]);
       expect(await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)).toBeLessThanOrEqual(
