@@ -6,6 +6,7 @@ import type {
   Estimate,
   ExportFormat,
   PatchSweepRequest,
+  Remarks,
   SweepEntry,
   SweepHistory,
   SweepRecord,
@@ -22,9 +23,26 @@ export function estimateSweep(body: PatchSweepRequest, signal: AbortSignal): Pro
   return read(api.POST("/v1/patch_sweep/estimate", { body, signal }));
 }
 
+export interface HistoryQuestion {
+  readonly limit: number;
+  /** Words that all have to be in a sweep's name, note, id or request. */
+  readonly search?: string;
+  readonly starred?: boolean;
+}
+
 /** Sweeps of both kinds. */
-export function sweepHistory(limit: number, signal: AbortSignal): Promise<SweepHistory> {
-  return read(api.GET("/v1/sweeps", { params: { query: { limit } }, signal }));
+export function sweepHistory(query: HistoryQuestion, signal: AbortSignal): Promise<SweepHistory> {
+  return read(api.GET("/v1/sweeps", { params: { query }, signal }));
+}
+
+/** Name a sweep, note something, give or take its star; what is left out stays. */
+export function remarkSweep(id: string, body: Remarks): Promise<SweepEntry> {
+  return read(api.PATCH("/v1/history/{sweep_id}", { params: { path: { sweep_id: id } }, body }));
+}
+
+/** Delete a sweep that has ended, with all it found. */
+export async function forgetSweep(id: string): Promise<void> {
+  await read(api.DELETE("/v1/history/{sweep_id}", { params: { path: { sweep_id: id } } }));
 }
 
 /** A sweep that is a table: over heads, features, or whatever else its axes are. */

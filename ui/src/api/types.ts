@@ -10,6 +10,7 @@ export type SweepTable = Schemas["SweepTable"];
 export type SweepEntry = Schemas["SweepEntry"];
 export type SweepRecord = Schemas["SweepRecord"];
 export type SweepHistory = Schemas["SweepHistory"];
+export type Remarks = Schemas["Remarks"];
 export type SweepState = SweepEntry["state"];
 export type Estimate = Schemas["Estimate"];
 export type Alignment = Schemas["Alignment"];

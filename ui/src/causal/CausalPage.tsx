@@ -105,6 +105,8 @@ function Causal({ sweep: address, server, capabilities, theme }: CausalPageProps
   const shown = table === null ? sweep : { ...tableSweep, perSecond: null };
   const running = address !== null && shown.stream !== "ended";
 
+  const record = table === null ? sweep.record : tableSweep.record;
+  const comparable = record?.summary || record?.table ? record : null;
   const past = sweep.record && draftOfRecord(sweep.record);
   const start = useCallback(
     async (wanted: Draft) => {
@@ -168,19 +170,19 @@ function Causal({ sweep: address, server, capabilities, theme }: CausalPageProps
         </form>
         <div className="shown" data-empty={address === null}>
           <ErrorBoundary part="the result" key={address}>
-            {table !== null ? (
+            {other !== null && comparable ? (
+              <CompareResult record={comparable} other={other} heads={capabilities.model.heads ?? null} theme={theme} />
+            ) : table !== null ? (
               <TableResult id={table} sweep={tableSweep} model={capabilities.model} theme={theme} />
             ) : id === null ? (
               <Invitation />
-            ) : other !== null && sweep.record && sweep.view.summary ? (
-              <CompareResult record={sweep.record} summary={sweep.view.summary} other={other} theme={theme} />
             ) : (
               <SweepResult id={id} sweep={sweep} theme={theme} onAgain={past && (() => void attempt(() => start(past)))} />
             )}
           </ErrorBoundary>
         </div>
         <div className="past">
-          <History shown={address} stream={table === null ? sweep.stream : tableSweep.stream} comparable={sweep.view.summary !== null} comparedWith={other} />
+          <History shown={address} stream={table === null ? sweep.stream : tableSweep.stream} comparable={comparable !== null} comparedWith={other} />
           <SourceRuns runs={runs} onUse={(run) => change({ run })} />
         </div>
       </main>

@@ -1,27 +1,25 @@
-/** Sweeps of the past: open one, or see how it differs from the one that is shown. */
+/** Sweeps of the past: find one, open it, say something of it, or see how it differs from the one that is shown. */
 
 import { useEffect, useState } from "react";
-import type { SweepEntry } from "../api/types";
-import { Link } from "../app/Link";
+import { currentAddress, navigate, useAddress } from "../app/location";
 import { EmptyState } from "../widgets/EmptyState";
 import { ErrorNote } from "../widgets/ErrorNote";
 import { ListTable, type Column } from "../widgets/ListTable";
-import { ago, count, grouped } from "../widgets/numbers";
-import { fit, visible } from "../widgets/tokens";
 import { useNow } from "../widgets/useNow";
+import { HistoryRow } from "./HistoryRow";
+import { pastOf, withPast, type PastView } from "./past";
 import { useHistory } from "./usePast";
-import { askedTokens, METRIC_NAME, tokenWord } from "./wording";
 
 const PAGE = 12;
-const EXCERPT = 90;
 
 const COLUMNS: readonly Column[] = [
-  { name: "Patched prompt", about: "The corrupt prompt." },
+  { name: "Star", about: "A sweep with a star is never forgotten.", unseen: true },
+  { name: "Sweep", about: "Its name, and both prompts with what differs between them marked." },
   { name: "Graded", about: "The metric, and the answer it grades." },
   { name: "Cells", about: "Patched runs: hooks times layers times positions." },
   { name: "State" },
   { name: "When" },
-  { name: "Compare", unseen: true },
+  { name: "Compare, name or delete", unseen: true },
 ];
 
 interface HistoryProps {
@@ -29,48 +27,60 @@ interface HistoryProps {
   /** Whether the sweep that is shown can be compared with others. */
   readonly comparable: boolean;
   readonly comparedWith: string | null;
+  /** How the shown sweep goes: when that changes, so has the history. */
+  readonly stream: string;
 }
 
-/** `stream` is how the shown sweep goes: when that changes, so has the history. */
-export function History({ shown, comparable, comparedWith, stream }: HistoryProps & { readonly stream: string }) {
+export function History({ shown, comparable, comparedWith, stream }: HistoryProps) {
   const [limit, setLimit] = useState(PAGE);
-  const found = useHistory(limit);
+  const { search, starred, opened } = pastOf(useAddress());
+  const found = useHistory({ limit, search, starred });
   const { reload } = found;
   useEffect(reload, [reload, shown, stream]);
   const now = useNow();
-  const [wanted, setWanted] = useState("");
-  const every = found.data?.sweeps ?? [];
-  const sweeps = every.filter((entry) => isFound(entry, wanted));
+  const sweeps = found.data?.sweeps ?? [];
+  const searched = search.trim() !== "" || starred;
   return (
     <section className="history" aria-labelledby="history-title">
       <h2 id="history-title">History</h2>
       {found.error && <ErrorNote error={found.error} />}
-      {found.data && every.length === 0 && <EmptyState title="No sweep has been run on this server yet" />}
-      {every.length > 0 && (
-        <label className="field search">
-          <span>
-            Search <small>prompts, answers and hooks, among the {grouped(every.length)} that are listed</small>
-          </span>
-          <input type="search" value={wanted} onChange={(event) => setWanted(event.target.value)} />
-        </label>
+      {found.data && sweeps.length === 0 && !searched && (
+        <EmptyState title="No sweep has been run on this server yet" />
       )}
-      {every.length > 0 && sweeps.length === 0 && <p className="muted">None of them has that.</p>}
+      {(sweeps.length > 0 || searched) && (
+        <div className="finding">
+          <label className="field">
+            <span>
+              Search <small>names, notes, prompts, answers and hooks</small>
+            </span>
+            <input type="search" maxLength={200} value={search} onChange={({ target }) => show({ search: target.value })} />
+          </label>
+          <label className="choice">
+            <input type="checkbox" checked={starred} onChange={({ target }) => show({ starred: target.checked })} />
+            <span>with a star</span>
+          </label>
+        </div>
+      )}
+      {found.data && sweeps.length === 0 && searched && <p className="muted">No sweep has that.</p>}
       {sweeps.length > 0 && (
         <ListTable label="Sweeps" columns={COLUMNS}>
           {sweeps.map((entry) => (
-            <Row
+            <HistoryRow
               key={entry.id}
               entry={entry}
               now={now}
               shown={shown}
+              opened={entry.id === opened}
               comparable={comparable}
               comparedWith={comparedWith}
+              columns={COLUMNS.length}
+              reload={reload}
             />
           ))}
         </ListTable>
       )}
       {found.data?.next != null && (
-        <button type="button" onClick={() => setLimit((most) => most + 4 * PAGE)}>
+        <button type="button" className="more" onClick={() => setLimit((most) => most + 4 * PAGE)}>
           Show more
         </button>
       )}
@@ -78,60 +88,8 @@ export function History({ shown, comparable, comparedWith, stream }: HistoryProp
   );
 }
 
-/** Whether a sweep was asked something with these words in it, in any order and case. */
-export function isFound({ id, provenance }: Pick<SweepEntry, "id" | "provenance">, words: string): boolean {
-  const asked = `${id} ${JSON.stringify(provenance.request)}`.toLowerCase();
-  return words.toLowerCase().split(/\s+/).every((word) => asked.includes(word));
-}
-
-/** Of a sweep over many only their number and a digest are kept. */
-function pairCount(pairs: unknown): number | null {
-  const known = typeof pairs === "object" && pairs !== null && "count" in pairs ? pairs.count : null;
-  return typeof known === "number" ? known : null;
-}
-
-interface RowProps extends HistoryProps {
-  readonly entry: SweepEntry;
-  readonly now: number;
-}
-
-function Row({ entry, now, shown, comparable, comparedWith }: RowProps) {
-  const { request } = entry.provenance;
-  const { answer } = askedTokens(entry);
-  const metric = typeof request.metric === "string" ? request.metric : "logprob";
-  const given = request.prompt ?? request.corrupt;
-  const pairs = pairCount(request.pairs);
-  const prompt = typeof given === "string" ? given : pairs === null ? `sweep ${entry.id.slice(0, 8)}` : count(pairs, "pair");
-  const isTable = entry.kind === "table";
-  const name = metric in METRIC_NAME ? METRIC_NAME[metric as keyof typeof METRIC_NAME] : metric;
-  const canCompare = comparable && !isTable && shown !== null && entry.id !== shown && entry.state === "finished";
-  return (
-    <tr aria-current={entry.id === shown ? "true" : undefined}>
-      <td className="prose" title={prompt.length > EXCERPT ? prompt : undefined}>
-        <Link href={`/causal/${entry.id}${isTable ? "?as=table" : ""}`}>{fit(visible(prompt), EXCERPT)}</Link>
-      </td>
-      <td>
-        {name}
-        {answer !== "" && ` of ${tokenWord(answer)}`}
-      </td>
-      <td>{cellsText(entry)}</td>
-      <td data-state={entry.state}>{entry.state}</td>
-      <td>{ago((now - Date.parse(entry.created)) / 1000)}</td>
-      <td>
-        {canCompare && (
-          <Link
-            href={`/causal/${shown}?with=${entry.id}`}
-            aria-current={entry.id === comparedWith ? "true" : undefined}
-          >
-            compare
-          </Link>
-        )}
-      </td>
-    </tr>
-  );
-}
-
-function cellsText({ cells, done, state }: SweepEntry): string {
-  if (cells === null) return "";
-  return state === "finished" ? count(cells, "cell") : `${grouped(done)} of ${count(cells, "cell")}`;
+/** Change what is listed or open: the address is where that is kept. */
+function show(changes: Partial<PastView>): void {
+  const address = currentAddress();
+  navigate(withPast(address, { ...pastOf(address), ...changes }), { replace: true });
 }

@@ -1,7 +1,7 @@
 /** The cells of a table: a panel a hook, on one scale, each with its table twin. */
 
 import { useMemo, useState } from "react";
-import type { HeadShape, SweepTable } from "../api/types";
+import type { HeadShape } from "../api/types";
 import type { Theme } from "../widgets/colors";
 import type { Place } from "../widgets/heatmap/cursor";
 import { Heatmap } from "../widgets/heatmap/Heatmap";
@@ -9,10 +9,10 @@ import { HeatmapTable } from "../widgets/heatmap/HeatmapTable";
 import { cellSize } from "../widgets/heatmap/paint";
 import { Legend, type LegendKey } from "../widgets/Legend";
 import { HOOK_MEANING } from "../widgets/look.generated";
-import type { Scale } from "../widgets/scale";
+import { reaching, type Scale } from "../widgets/scale";
 import { readersOf, sharedBy } from "./heads";
 import { valueText } from "./panels";
-import { panelsOf, placeIn, tableScale, type TablePanel } from "./tables";
+import { panelsOf, placeIn, tableScale, type Shown, type TablePanel } from "./tables";
 
 /** A cell by its panel, and its row and column in the grid. */
 export interface Cell {
@@ -22,7 +22,9 @@ export interface Cell {
 }
 
 interface TablePanelsProps {
-  readonly found: SweepTable;
+  readonly found: Shown;
+  /** How far from the baseline the colours reach at least. */
+  readonly reach?: number | undefined;
   readonly theme: Theme;
   /** Where the panels count heads: keys and values are as wide as those that read them. */
   readonly heads?: HeadShape | null;
@@ -33,9 +35,9 @@ interface TablePanelsProps {
   readonly onOpen?: (panel: TablePanel, cell: Cell) => void;
 }
 
-export function TablePanels({ found, ...rest }: TablePanelsProps) {
+export function TablePanels({ found, reach = 0, ...rest }: TablePanelsProps) {
   const panels = useMemo(() => panelsOf(found), [found]);
-  const scale = useMemo(() => tableScale(found, panels), [found, panels]);
+  const scale = useMemo(() => reaching(tableScale(found, panels), reach), [found, panels, reach]);
   const keys: LegendKey[] = rest.doubtful ? ["doubt"] : [];
   const [said, setSaid] = useState("");
   return (
@@ -53,7 +55,7 @@ export function TablePanels({ found, ...rest }: TablePanelsProps) {
   );
 }
 
-interface PanelProps extends Omit<TablePanelsProps, "found"> {
+interface PanelProps extends Omit<TablePanelsProps, "found" | "reach"> {
   readonly n: number;
   readonly panel: TablePanel;
   readonly scale: Scale;

@@ -1,74 +1,150 @@
-/** The difference of two sweeps, cell by cell, where both have the cell. */
+/**
+ * Two sweeps of any kind side by side, and their difference where both have a cell. Both are tables here, as in
+ * src/sonde/results/classic.py, so that sites, heads and means over pairs are compared by one rule.
+ */
 
-import type { Hook, SweepSummary } from "../api/types";
-import { MISSING_CELL } from "../widgets/heatmap/ring";
-import type { Axes } from "./sweepView";
+import type { SweepRecord, SweepSummary, SweepTable } from "../api/types";
+import { grouped } from "../widgets/numbers";
+import { reachOf } from "../widgets/scale";
+import { overPairs } from "./pairs";
+import { panelsOf, tableScale } from "./tables";
+
+type Table = SweepTable["tables"][number];
+type Axis = Table["axes"][number];
+/** What of a table is compared. */
+export type Found = Pick<SweepTable, "tables" | "metric" | "corrupt" | "clean" | "noise_floor" | "recovered_of">;
+
+/** What a finished sweep found, as a table; many pairs by their means. Null of one without a result. */
+export function foundOf({ summary, table }: Pick<SweepRecord, "summary" | "table">): Found | null {
+  if (table) return table.pairs ? overPairs(table) : table;
+  return summary && tableOfSummary(summary);
+}
+
+/** A classic summary as a table: one a hook, layers by positions. */
+export function tableOfSummary(summary: SweepSummary): Found {
+  const { metric, layers, positions, tokens } = summary;
+  const axes: Axis[] = [
+    { name: "layer", values: [...layers], labels: layers.map(String) },
+    { name: "position", values: [...positions], labels: positions.map((position) => tokens.prompt[position] ?? "") },
+  ];
+  const grids = summary.hook_grids ?? [{ hook: summary.hook, grid: summary.grid }];
+  return {
+    tables: grids.map(({ hook, grid }) => ({ hook, kind: "cells", axes, values: { [metric]: grid.flat() } })),
+    metric,
+    corrupt: { [metric]: summary.corrupt },
+    clean: summary.clean === null ? null : { [metric]: summary.clean },
+    recovered_of: "logprob",
+    noise_floor: { [metric]: summary.noise_floor },
+  };
+}
+
+/** What the numbers are counted in: shares of two different things are two units. */
+export function unitOf({ metric, recovered_of }: Pick<Found, "metric" | "recovered_of">): string {
+  return metric === "recovered" ? `recovered (of ${recovered_of})` : metric;
+}
+
+/** Why two sweeps are not subtracted. Null where they are. */
+export function whyNot(one: Found, other: Found): string | null {
+  const [mine, theirs] = [unitOf(one), unitOf(other)];
+  if (mine !== theirs) {
+    return `The metrics differ, ${mine} and ${theirs}: numbers of different units are not subtracted.`;
+  }
+  return difference(one, other) === null ? "The two sweeps have no cell in common, so they have no difference." : null;
+}
 
 export interface Difference {
-  readonly axes: Axes;
-  readonly values: Readonly<Partial<Record<Hook, Float32Array>>>;
-  /** Below this, a difference may be noise of either. */
-  readonly noise: number;
+  readonly found: Found;
   /** What a reader has to know before believing it. */
   readonly warnings: readonly string[];
 }
 
-/** Why two sweeps are not subtracted: numbers of different units have no difference. Null where they are. */
-export function whyNot(one: SweepSummary, other: SweepSummary): string | null {
-  if (one.metric === other.metric) return null;
-  return `The metrics differ, ${one.metric} and ${other.metric}: numbers of different units are not subtracted.`;
+/** `one` minus `other` where both have a cell; null where there is none, or the units are not the same. */
+export function difference(one: Found, other: Found): Difference | null {
+  if (unitOf(one) !== unitOf(other)) return null;
+  const { metric } = one;
+  const tables = one.tables.flatMap((table) => {
+    const same = other.tables.find((each) => isAlike(table, each));
+    const made = same && minus(table, same, metric);
+    return made ? [made] : [];
+  });
+  if (tables.length === 0) return null;
+  const noise = (one.noise_floor[metric] ?? 0) + (other.noise_floor[metric] ?? 0);
+  const found = { ...one, tables, corrupt: { [metric]: 0 }, clean: null, noise_floor: { [metric]: noise } };
+  return { found, warnings: warnings(tables, other) };
 }
 
-/** `one` minus `other`; null when they have no cell in common, or different units. */
-export function difference(one: SweepSummary, other: SweepSummary): Difference | null {
-  if (whyNot(one, other) !== null) return null;
-  const hooks = hooksOf(one).filter((hook) => hooksOf(other).includes(hook));
-  const layers = one.layers.filter((layer) => other.layers.includes(layer));
-  const positions = one.positions.filter((position) => other.positions.includes(position));
-  if (hooks.length === 0 || layers.length === 0 || positions.length === 0) return null;
-  const values = Object.fromEntries(
-    hooks.map((hook) => {
-      const mine = gridOf(one, hook);
-      const theirs = gridOf(other, hook);
-      const cells = layers.flatMap((layer) =>
-        positions.map((position) => {
-          const a = mine?.[one.layers.indexOf(layer)]?.[one.positions.indexOf(position)];
-          const b = theirs?.[other.layers.indexOf(layer)]?.[other.positions.indexOf(position)];
-          return typeof a === "number" && typeof b === "number" ? a - b : MISSING_CELL;
-        }),
-      );
-      return [hook, Float32Array.from(cells)];
-    }),
-  );
-  const axes: Axes = {
-    layers,
-    positions,
-    hooks,
-    metric: one.metric,
-    baseline: 0,
-    tokens: one.tokens.prompt,
-  };
+function isAlike(one: Table, other: Table): boolean {
+  const names = ({ axes }: Table) => axes.map(({ name }) => name).join();
+  return one.hook === other.hook && isCells(one) && isCells(other) && names(one) === names(other);
+}
+
+function isCells({ kind }: Table): boolean {
+  return (kind ?? "cells") === "cells";
+}
+
+function minus(one: Table, other: Table, metric: SweepTable["metric"]): Table | null {
+  const axes = one.axes.map((axis, n) => common(axis, other.axes[n] ?? axis));
+  if (axes.some((axis) => axis.values.length === 0)) return null;
+  const values = places(axes).map((place) => {
+    const a = at(one, metric, place);
+    const b = at(other, metric, place);
+    return a === null || b === null ? null : a - b;
+  });
+  return { hook: one.hook, kind: "cells", axes, values: { [metric]: values } };
+}
+
+/** What both axes have, with the labels of the first. */
+function common(one: Axis, other: Axis): Axis {
+  const kept = one.values.flatMap((value, n) => (other.values.includes(value) ? [n] : []));
   return {
-    axes,
-    values,
-    noise: (one.noise_floor ?? 0) + (other.noise_floor ?? 0),
-    warnings: warnings(one, other, positions),
+    name: one.name,
+    values: kept.map((n) => one.values[n] ?? n),
+    labels: kept.map((n) => one.labels[n] ?? ""),
   };
+}
+
+type Place = readonly (number | string)[];
+
+function places(axes: readonly Axis[]): Place[] {
+  return axes.reduce<Place[]>((so, axis) => so.flatMap((before) => axis.values.map((value) => [...before, value])), [[]]);
+}
+
+function at({ axes, values }: Table, metric: SweepTable["metric"], place: Place): number | null {
+  const index = axes.reduce((so, axis, n) => so * axis.values.length + axis.values.indexOf(place[n] ?? ""), 0);
+  return values[metric]?.[index] ?? null;
+}
+
+function warnings(tables: readonly Table[], other: Found): string[] {
+  const counted = new Set<string>();
+  const differing = new Set<string>();
+  for (const table of tables) {
+    const theirs = other.tables.find((each) => isAlike(table, each))?.axes.find(({ name }) => name === "position");
+    const mine = table.axes.find(({ name }) => name === "position");
+    for (const [n, value] of (mine?.values ?? []).entries()) {
+      counted.add(String(value));
+      if (theirs?.labels[theirs.values.indexOf(value)] !== mine?.labels[n]) differing.add(String(value));
+    }
+  }
+  if (differing.size === 0) return [];
+  return [
+    `At ${differing.size} of ${grouped(counted.size)} positions the two corrupt prompts have different tokens; the labels are the first sweep's.`,
+  ];
 }
 
 /** One row a cell, with a heading; a cell that either lacks is empty. */
-export function differenceTable({ axes, values }: Difference): string[][] {
-  const { hooks, layers, positions, tokens } = axes;
-  const rows = hooks.flatMap((hook) =>
-    layers.flatMap((layer, row) =>
-      positions.map((position, column) => {
-        const value = values[hook]?.[row * positions.length + column] ?? Number.NaN;
-        const text = Number.isFinite(value) ? String(value) : "";
-        return [hook, String(layer), String(position), tokens[position] ?? "", text];
-      }),
-    ),
+export function differenceTable({ found }: Difference): string[][] {
+  const { tables, metric } = found;
+  const names = (tables[0]?.axes ?? []).map(({ name }) => name);
+  const rows = tables.flatMap((table) =>
+    places(table.axes).map((place) => {
+      const value = at(table, metric, place);
+      const position = table.axes.findIndex(({ name }) => name === "position");
+      const axis = table.axes[position];
+      const token = axis?.labels[axis.values.indexOf(place[position] ?? "")] ?? "";
+      return [table.hook, ...place.map(String), token, value === null ? "" : String(value)];
+    }),
   );
-  return [["hook", "layer", "position", "token", "difference"], ...rows];
+  return [["hook", ...names, "token", "difference"], ...rows];
 }
 
 /** Fields in which two requests differ, other than names that mean nothing: `alpha 0.5, not 1`. */
@@ -84,23 +160,8 @@ export function requestDifferences(one: Request, other: Request): string[] {
 type Request = Readonly<Record<string, unknown>>;
 const IRRELEVANT = new Set(["source_run", "keep_source", "stream", "logprobs", "hook"]);
 
-function warnings(one: SweepSummary, other: SweepSummary, positions: readonly number[]): string[] {
-  const found: string[] = [];
-  const differing = positions.filter((position) => one.tokens.prompt[position] !== other.tokens.prompt[position]);
-  if (differing.length > 0) {
-    found.push(
-      `At ${differing.length} of ${positions.length} positions the two corrupt prompts have different tokens; the labels are the first sweep's.`,
-    );
-  }
-  return found;
-}
-
-function hooksOf(summary: SweepSummary): Hook[] {
-  return summary.hook_grids?.map((each) => each.hook) ?? [summary.hook];
-}
-
-function gridOf(summary: SweepSummary, hook: Hook): (number | null)[][] | undefined {
-  return (
-    summary.hook_grids?.find((each) => each.hook === hook)?.grid ?? (summary.hook === hook ? summary.grid : undefined)
-  );
+/** How far from their baselines both reach, so that one colour is one distance on both sides. */
+export function reachOfBoth(one: Found, other: Found): number | undefined {
+  if (unitOf(one) !== unitOf(other)) return undefined;
+  return Math.max(...[one, other].map((found) => reachOf(tableScale(found, panelsOf(found)))));
 }

@@ -24,8 +24,11 @@ export interface TablePanel {
   readonly columnValues: readonly (number | string)[];
 }
 
+/** What of a table its panels show. */
+export type Shown = Pick<SweepTable, "tables" | "metric" | "corrupt" | "noise_floor">;
+
 /** The cells of every hook, in the main metric. */
-export function panelsOf(found: SweepTable): TablePanel[] {
+export function panelsOf(found: Shown): TablePanel[] {
   return found.tables.filter((table) => (table.kind ?? "cells") === "cells").map((table) => panelOf(table, found.metric));
 }
 
@@ -61,7 +64,7 @@ function labelsOf(axes: readonly Axis[]): string[] {
 }
 
 /** One scale for all of them. */
-export function tableScale(found: SweepTable, panels: readonly TablePanel[]): Scale {
+export function tableScale(found: Shown, panels: readonly TablePanel[]): Scale {
   const baseline = found.metric === "recovered" ? 0 : (found.corrupt[found.metric] ?? null);
   return scaleOf(everyNumber(panels), baseline, found.noise_floor[found.metric] ?? 0);
 }

@@ -5,11 +5,12 @@ import type { SweepRecord } from "../api/types";
 import { navigate, queryOf, useAddress, withQuery } from "../app/location";
 import { draftOfQuery, draftOfRecord, queryOfDraft, type Draft } from "./draft";
 import { exampleDraft } from "./examples";
+import { PAST_NAMES } from "./past";
 import { draftOfTable } from "./tableDraft";
 
 const SETTLE_MS = 300;
 /** What the address says of the sweep that is shown, which another draft beside it does not change. */
-const KEPT = ["with", "as", "head", "sort", "least", "pick"];
+const KEPT = ["with", "beside", "as", "head", "sort", "least", "pick"];
 const FIRST_DRAFT = exampleDraft("eiffel");
 
 interface Edited {
@@ -38,7 +39,8 @@ export function useDraft(sweep: string | null, record: SweepRecord | null): Draf
     const timer = setTimeout(() => {
       const path = sweep === null ? "/causal" : `/causal/${encodeURIComponent(sweep)}`;
       const shown = queryOf(window.location.search);
-      const kept = Object.fromEntries(KEPT.map((name) => [name, sweep === null ? null : shown.get(name)]));
+      const names = [...PAST_NAMES, ...(sweep === null ? [] : KEPT)];
+      const kept = Object.fromEntries(names.map((name) => [name, shown.get(name)]));
       navigate(withQuery(`${path}?${queryOfDraft(mine.draft).toString()}`, kept), { replace: true });
       setEdited({ ...mine, inAddress: true });
     }, SETTLE_MS);

@@ -1,16 +1,21 @@
 /** Sweeps of the past, stored source runs, and what a sweep would cost. */
 
 import { listSourceRuns } from "../api/sources";
-import { estimateSweep, estimateTable, sweepHistory, sweepRecord, tableRecord } from "../api/sweeps";
+import { estimateSweep, estimateTable, sweepHistory, sweepRecord, tableRecord, type HistoryQuestion } from "../api/sweeps";
 import type { Estimate, PatchSweepRequest, SourceRunList, SweepHistory, SweepRecord, SweepRequest } from "../api/types";
 import { useResource, type Resource } from "../api/useResource";
+import { useKept } from "../widgets/useKept";
 
 const HISTORY_MS = 4_000;
+const SEARCH_MS = 150;
 const SOURCES_MS = 4_000;
 const ESTIMATE_MS = 400;
 
-export function useHistory(limit: number): Resource<SweepHistory> {
-  return useResource(`history/${limit}`, (signal) => sweepHistory(limit, signal), { every: HISTORY_MS });
+/** The list stays while another is asked for, so that nothing jumps at a key that is pressed. */
+export function useHistory(asked: HistoryQuestion): Resource<SweepHistory> {
+  const options = { every: HISTORY_MS, settle: SEARCH_MS };
+  const found = useResource(JSON.stringify(asked), (signal) => sweepHistory(asked, signal), options);
+  return { ...found, data: useKept(found.data, "history") };
 }
 
 export function useSourceRuns(): Resource<SourceRunList> {

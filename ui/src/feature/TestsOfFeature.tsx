@@ -66,7 +66,7 @@ export function TestsOfFeature({ run, layer, feature, able }: TestsOfFeatureProp
 }
 
 async function load(run: string, layer: number, signal: AbortSignal): Promise<SweepRecord[]> {
-  const { sweeps } = await sweepHistory(LOOKED_AT, signal);
+  const { sweeps } = await sweepHistory({ limit: LOOKED_AT }, signal);
   const mine = testsOf(sweeps, run).filter((entry) => entry.state === "finished" && askedOf(entry).layer === layer);
   return Promise.all(mine.slice(0, READ).map(({ id }) => tableRecord(id, signal)));
 }

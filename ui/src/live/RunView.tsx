@@ -31,7 +31,7 @@ import { Ended } from "../runs/Ended";
 import { RunHead } from "./RunHead";
 import { stepStretch, stretchKey, useAsked, useScene, type Scene } from "./scene";
 import { TestPanel } from "./test/TestPanel";
-import { useKept } from "./useKept";
+import { useKept } from "../widgets/useKept";
 import { useOpened } from "./useOpened";
 import { featureText } from "./view/address";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { changeOf, fractionOf, isNoise, kindOf, reachOf, scaleOf, textOf } from "./scale";
+import { changeOf, fractionOf, isNoise, kindOf, reaching, reachOf, scaleOf, textOf } from "./scale";
 
 describe("with a baseline", () => {
   const scale = scaleOf([-9, -1, Number.NaN, Number.POSITIVE_INFINITY], -8, 0.5);
@@ -34,4 +34,10 @@ it("a noise floor of 0 makes nothing noise, not even the baseline itself", () =>
 it("a scale of nothing is usable", () => {
   const scale = scaleOf([], null);
   expect([scale.low, scale.high, fractionOf(scale, 0)]).toEqual([0, 0, 0]);
+});
+
+it("one colour is one distance on two scales that reach as far", () => {
+  const [one, other] = [scaleOf([-5, -1], -5), scaleOf([-4, -2], -4)].map((scale) => reaching(scale, 4));
+  expect(one && other && [fractionOf(one, -3), fractionOf(other, -2)]).toEqual([0.75, 0.75]);
+  expect(other).toMatchObject({ low: -4, high: -2 });
 });

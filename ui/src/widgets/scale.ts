@@ -12,6 +12,8 @@ export interface Scale {
   readonly baseline: number | null;
   /** Half the width of the noise floor around the baseline; 0 when every difference is real. */
   readonly noise: number;
+  /** How far from the baseline the colours reach at least; no farther than the values where it is not said. */
+  readonly reach?: number;
 }
 
 /** The scale of everything that is to be compared by colour. Non-finite values do not count. */
@@ -31,8 +33,8 @@ export function kindOf(scale: Scale): MapKind {
 }
 
 /** The largest distance from the baseline; without one, from the least value. */
-export function reachOf({ low, high, baseline }: Scale): number {
-  return baseline === null ? high - low : Math.max(high - baseline, baseline - low);
+export function reachOf({ low, high, baseline, reach = 0 }: Scale): number {
+  return baseline === null ? high - low : Math.max(high - baseline, baseline - low, reach);
 }
 
 /** From 0 to 1 along the colour map; the baseline is at a half. */
@@ -56,4 +58,9 @@ export function textOf(scale: Scale, value: number | null): string {
 export function changeOf(scale: Scale, value: number): string {
   if (scale.baseline === null) return "";
   return signed(value - scale.baseline, decimalsFor(reachOf(scale)));
+}
+
+/** The same with colours that reach at least so far: one colour is then one distance on several scales. */
+export function reaching(scale: Scale, reach: number): Scale {
+  return scale.baseline === null ? scale : { ...scale, reach };
 }

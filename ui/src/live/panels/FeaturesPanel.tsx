@@ -5,7 +5,7 @@ import * as analytics from "../../api/analytics";
 import { number } from "../../widgets/numbers";
 import { useWidth } from "../../widgets/useWidth";
 import { stretchKey, stretchOf, useAsked, type Scene } from "../scene";
-import { useKept } from "../useKept";
+import { useKept } from "../../widgets/useKept";
 import { featureView, type Seen } from "../view/grids";
 import { axisOf, columnsIn } from "../view/window";
 import { NothingHere } from "./NothingHere";

@@ -8,7 +8,7 @@ import { Toolbar } from "../../widgets/Toolbar";
 import { useWidth } from "../../widgets/useWidth";
 import { stretchKey, stretchOf, useAsked, type Scene } from "../scene";
 import { MEASURES, type Measure } from "../stream/cells";
-import { useKept } from "../useKept";
+import { useKept } from "../../widgets/useKept";
 import { chosen } from "../view/chosen";
 import { HEIGHTS, layerView, type Height, type Seen } from "../view/grids";
 import { axisOf, columnsIn } from "../view/window";

@@ -7,7 +7,7 @@ import { TimePlot } from "../plot/TimePlot";
 import type { Flag, LineSeries } from "../plot/timeOptions";
 import { useWidth } from "../../widgets/useWidth";
 import { stretchKey, stretchOf, useAsked, type Scene } from "../scene";
-import { useKept } from "../useKept";
+import { useKept } from "../../widgets/useKept";
 import { layerView, type HeatView } from "../view/grids";
 import { spikesOf } from "../view/spikes";
 import { axisOf, columnName, columnsIn, timeOf } from "../view/window";

@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import * as analytics from "../../api/analytics";
 import { TimePlot } from "../plot/TimePlot";
 import { stepStretch, stretchKey, useAsked, type Scene } from "../scene";
-import { useKept } from "../useKept";
+import { useKept } from "../../widgets/useKept";
 import { rewardView } from "../view/curves";
 import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";

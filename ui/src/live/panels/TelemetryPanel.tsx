@@ -5,7 +5,7 @@ import * as analytics from "../../api/analytics";
 import type { Curves } from "../../api/analytics";
 import { TimePlot } from "../plot/TimePlot";
 import { stepStretch, stretchKey, useAsked, type Scene } from "../scene";
-import { useKept } from "../useKept";
+import { useKept } from "../../widgets/useKept";
 import { TELEMETRY, TELEMETRY_TEXT, telemetryView, type TelemetryName } from "../view/curves";
 import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";

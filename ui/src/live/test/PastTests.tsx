@@ -22,7 +22,7 @@ const COLUMNS: readonly Column[] = [
 /** Nothing where there are none. */
 export function PastTests({ scene }: { readonly scene: Scene }) {
   const { run, shown, go } = scene;
-  const found = useResource(`tests ${shown.test ?? ""}`, (signal) => sweepHistory(LOOKED_AT, signal), { every: EVERY_MS });
+  const found = useResource(`tests ${shown.test ?? ""}`, (signal) => sweepHistory({ limit: LOOKED_AT }, signal), { every: EVERY_MS });
   const now = useNow();
   const tests = testsOf(found.data?.sweeps ?? [], run.run).slice(0, SHOWN);
   if (tests.length === 0) return null;
