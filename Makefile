@@ -47,7 +47,7 @@ check: $(STAMP)  ## formatting, lint, types and the quick tests: before every co
 	@$(PY) -m ruff check --quiet .
 	@echo "== types (half a minute the first time, then seconds)"
 	@$(PY) -m mypy --no-error-summary
-	@echo "== quick tests (about a minute and a half)"
+	@echo "== quick tests (three minutes)"
 	@$(PYTEST) --dist worksteal -m "not slow"
 	@$(MAKE) --no-print-directory ui-check
 

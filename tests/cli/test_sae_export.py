@@ -17,3 +17,6 @@ def test_a_shipped_dictionary_is_exported_from_the_command_line(tmp_path: Path) 
     assert small.exit_code == 0, small.output
     weights = tmp_path / "small" / "autoencoder.safetensors"
     assert weights.stat().st_size < 5_000_000
+    kept = load_autoencoder(tmp_path / "small")
+    largest = ours.W_dec.abs().amax(1, keepdim=True)
+    assert ((kept.W_dec - ours.W_dec).abs() < 0.01 * largest).all(), "8 bits: half a step of 127"

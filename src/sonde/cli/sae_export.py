@@ -35,9 +35,7 @@ def export_command(autoencoder: str, folder: Path, to: str, **said: Any) -> None
 
         save_saelens(held, folder)
     else:
-        import torch
+        from sonde.sae.formats.sonde import Bits, save_autoencoder
 
-        from sonde.sae.formats.sonde import save_autoencoder
-
-        save_autoencoder(held, folder, dtype=getattr(torch, to))
+        save_autoencoder(held, folder, bits=Bits(8, 8) if to == "int8" else None)
     click.echo(folder)
