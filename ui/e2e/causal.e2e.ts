@@ -75,7 +75,7 @@ describe("a sweep that is started in the page", () => {
   it("can be stopped, and says so", async () => {
     const { page } = await openPage(browser);
     const id = await startSweep(page, server.url, LONG);
-    await page.getByText(/^[1-9][\d,]* of /).waitFor();
+    await page.getByRole("status").filter({ hasText: /^[1-9][\d,]* of / }).waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByText("This sweep was stopped").waitFor();
     expect((await recordOf(server.url, id)).state).toBe("cancelled");

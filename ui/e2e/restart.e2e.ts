@@ -25,7 +25,7 @@ describe("a server that is killed and started again", () => {
 
     await page.goto(`${server.url}/causal`);
     await startSweep(page, server.url, LONG);
-    await page.getByText(/^[1-9][\d,]* of /).waitFor();
+    await page.getByRole("status").filter({ hasText: /^[1-9][\d,]* of / }).waitFor();
     await server.kill();
     await page.getByText("disconnected, trying again").waitFor();
 
