@@ -24,7 +24,7 @@ from sonde.training.rewards.descriptions import questions
 FILE = "task.txt"
 ASKED = 4000
 """Questions that are drawn; there are fewer that differ."""
-WRITTEN = 12
+WRITTEN = 4
 """Completions of each."""
 LENGTH = 24
 AT_ONCE = 512

@@ -106,6 +106,10 @@ def test_kinds_are_told_apart_and_only_what_may_be_quoted_is(tmp_path: Path) -> 
     card = (folders[1] / CARD).read_text()
     assert "The encoder's weights have 8 bits, the decoder's 6, and each feature" in card
     assert "Before rounding: FVU" in card
+    idle = sum(each.rate == 0 for each in features) / 48
+    noted = load_autoencoder(folders[1]).origin.notes["described"]
+    assert noted["never_active"] == idle
+    assert f"{100 * idle:.2f} % of them are never active there" in card
     held = load_autoencoder(folders[1])
     (found,) = evaluate(reader, {1: held}, material.held_out).values()
     assert held.origin.notes["evaluation"] == pytest.approx(found.plain())

@@ -36,6 +36,8 @@ def _lines(config: AutoencoderFile) -> Iterator[str]:
     )
     if "evaluation" in notes:
         yield from _evaluation(notes["evaluation"], notes.get("unrounded"))
+    if "described" in notes:
+        yield from _described(notes["described"])
     if "text" in notes:
         yield from _text(notes["text"])
     if "recipe" in notes:
@@ -79,6 +81,14 @@ def _evaluation(found: Mapping[str, Any], before: Mapping[str, Any] | None) -> I
         "Position 0 and other attention sinks (activations more than 20 times as long as the "
         "median) are neither read nor replaced. Recovered is the share of what zeros, or the mean "
         "activation, add to the cross-entropy that the reconstruction does not."
+    )
+
+
+def _described(found: Mapping[str, Any]) -> Iterator[str]:
+    yield ""
+    yield (
+        f"Features are described on {found['tokens']:,} tokens; {_share(found['never_active'])} of "
+        "them are never active there."
     )
 
 

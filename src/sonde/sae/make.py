@@ -35,6 +35,7 @@ from sonde.sae.label_file import LABELS
 from sonde.sae.load import load_autoencoder
 from sonde.sae.train import Recipe, Report, Sites, described, fast_products, train
 from sonde.sae.trainee import Trainee
+from sonde.schema.feature import Feature
 
 DESCRIBED_TOKENS: Final = 3_000_000
 """At most so many tokens are searched for what features do."""
@@ -234,15 +235,22 @@ def judge_and_describe(
     with fast_products():
         found = evaluate(reader, loaded, material.held_out, say)
         some = _some(material, DESCRIBED_TOKENS)
+        activity: dict[int, dict[str, Any]] = {}
         for layer, folder in folders.items():
             features = describe(
                 reader, loaded[layer], layer, some, say,
                 kinds=material.kinds, quoted=_few(material.quoted, QUOTED_TOKENS),
             )  # fmt: skip
             write_features(folder / FEATURES, features)
+            activity[layer] = {"tokens": some.n_tokens, "never_active": never_active(features)}
     for layer, folder in folders.items():
-        add_notes(folder, {"evaluation": found[layer].plain()})
+        add_notes(folder, {"evaluation": found[layer].plain(), "described": activity[layer]})
         write_card(folder)
+
+
+def never_active(features: Sequence[Feature]) -> float:
+    """The share of features that no token of the text they are described on makes active."""
+    return sum(feature.rate == 0 for feature in features) / len(features)
 
 
 def _some(material: Material, n_tokens: int) -> Contexts:
