@@ -120,7 +120,7 @@ def test_text_is_legible_on_every_colour(theme: Theme) -> None:
     for place in np.linspace(-1, 1, 81):
         background = diverging(place, theme)
         dark, light = sorted((luminance(background), luminance(text_on(background))))
-        assert (light + 0.05) / (dark + 0.05) >= 4.0
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
 def test_matplotlib_gets_the_same_colours() -> None:

@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { fixed } from "../src/widgets/numbers";
 import type { HookGrid } from "./grids";
 import { finished, idIn, LONG, recordOf, SISTER, startSweep, tableOf, tabTo } from "./asking";
-import { closePages, openBrowser, openPage, seriousViolations } from "./browsing";
+import { closePages, openBrowser, openPage, violations } from "./browsing";
 import { PYTHON, Serving, temporaryDirectory } from "./serving";
 
 let server: Serving;
@@ -228,15 +228,15 @@ describe("for everybody", () => {
     const { page, faults } = await openPage(browser, look);
     await page.goto(server.url);
     await page.getByRole("heading", { name: "Causal" }).waitFor();
-    expect(await seriousViolations(page)).toEqual([]);
+    expect(await violations(page)).toEqual([]);
     await page.goto(`${server.url}/causal`);
     await page.getByText(/cells.*about/).waitFor();
-    expect(await seriousViolations(page)).toEqual([]);
+    expect(await violations(page)).toEqual([]);
     await startSweep(page, server.url, { ...SISTER, keep: true });
     await finished(page);
     await tableOf(page, "mlp_out");
     await page.getByRole("button", { name: "Python" }).click();
-    expect(await seriousViolations(page)).toEqual([]);
+    expect(await violations(page)).toEqual([]);
     const tooWide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
     expect(tooWide, "the page scrolls sideways").toBe(false);
     expect(faults).toEqual([]);

@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Tile } from "../src/api/analytics";
-import { closePages, openBrowser, openPage, seriousViolations } from "./browsing";
+import { closePages, openBrowser, openPage, violations } from "./browsing";
 import { freePort, PYTHON, Serving, temporaryDirectory } from "./serving";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -144,7 +144,7 @@ describe("a run that is being written", () => {
     expect(page.url()).toContain("#/?layer=15&feature=15.101&generation=45-7");
     await page.reload();
     await page.getByRole("heading", { name: "Generation 45-7" }).waitFor();
-    expect(await seriousViolations(page)).toEqual([]);
+    expect(await violations(page)).toEqual([]);
     expect(faults.filter(unexpected)).toEqual([]);
   });
 
@@ -182,7 +182,7 @@ describe("a run that is being written", () => {
       await page.goto(`${server.url}/live/second?layer=15&feature=15.101&generation=45-7`);
       await page.getByRole("heading", { name: "Most active on" }).waitFor();
       await page.getByText("tokens were recorded").waitFor();
-      expect(await seriousViolations(page)).toEqual([]);
+      expect(await violations(page)).toEqual([]);
       expect(await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)).toBeLessThanOrEqual(
         0,
       );

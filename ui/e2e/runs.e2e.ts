@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { closePages, openBrowser, openPage, seriousViolations } from "./browsing";
+import { closePages, openBrowser, openPage, violations } from "./browsing";
 import { PYTHON, Serving, temporaryDirectory } from "./serving";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -60,7 +60,7 @@ it("runs have their reward beside them, and lie over one another as the address 
   await page.waitForURL(/compare=one%2Ctwo.*show=fvu/);
   await page.reload();
   await page.getByRole("application", { name: /FVU, mean over layers of one, two/ }).waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violations(page)).toEqual([]);
   expect(faults.filter(unexpected)).toEqual([]);
 });
 
@@ -74,7 +74,7 @@ it("a feature has a page of its own, a note that stays, and a copy that needs no
   await page.getByText("Kept with the run").waitFor();
   await page.reload();
   await expect.poll(() => page.getByLabel("Note on this feature").inputValue()).toBe("goes with passing");
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violations(page)).toEqual([]);
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save as HTML" }).click()]);
   const html = readFileSync(await download.path(), "utf8");
   expect(html).toContain("goes with passing");

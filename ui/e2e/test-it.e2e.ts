@@ -9,7 +9,7 @@ import { cpSync, existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { closePages, openBrowser, openPage, seriousViolations } from "./browsing";
+import { closePages, openBrowser, openPage, violations } from "./browsing";
 import { freePort, PYTHON, Serving, temporaryDirectory } from "./serving";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -74,7 +74,7 @@ it("a click fills bars beside random directions, and says how features were chos
   await page.reload();
   await page.locator(".verdict").waitFor();
   await expect.poll(async () => (await rows.allInnerTexts()).join("\n")).toBe(before);
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violations(page)).toEqual([]);
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
   expect(download.suggestedFilename()).toMatch(/^test-.*\.csv$/);
   await page.getByRole("region", { name: "Tests made so far, table" }).getByText("finished").first().waitFor();
@@ -96,7 +96,7 @@ it("a token is tested in place, by keys alone, and what was said after it is the
   const pieces = await strip.getByRole("button").allInnerTexts();
   const chosen = page.getByRole("group", { name: `Token \u201C${pieces[2] ?? ""}\u201D` });
   await chosen.getByText(`\u201C${pieces[3] ?? ""}\u201D, said next,`).waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violations(page)).toEqual([]);
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await page.locator('tr[data-done="true"]').first().waitFor();
@@ -156,7 +156,7 @@ it("the reward is tested by a click: interval, random directions, and a verdict 
   await page.reload();
   await expect.poll(() => page.locator(".verdict").textContent()).toBe(verdict);
   expect(await owed.allInnerTexts()).toEqual(rows);
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violations(page)).toEqual([]);
   expect(faults).toEqual([]);
 });
 

@@ -5,10 +5,9 @@ from html import escape
 from pathlib import Path
 
 from sonde.results import files
+from sonde.results.document import document
 
 _STYLE = """
-:root { color-scheme: light dark; font: 16px/1.55 system-ui, sans-serif }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.5rem } h2 { font-size: 1.1rem; margin: 2rem 0 .3rem }
 img { max-width: 100%; background: #fff; border-radius: .4rem }
 """
@@ -32,15 +31,7 @@ def write(folder: Path, entries: list[Entry]) -> Path:
 def html(entries: list[Entry]) -> str:
     """The page's text."""
     parts = "\n".join(map(_section, entries))
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' file: data:"
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width"><title>Sonde: what the tour found</title>
-<style>{_STYLE}</style></head><body><h1>What the tour found</h1>
-{parts}
-</body></html>
-"""
+    return document("Sonde: what the tour found", f"<h1>What the tour found</h1>\n{parts}", _STYLE)
 
 
 def _section(entry: Entry) -> str:

@@ -8,6 +8,7 @@ from html import escape
 
 from sonde.results.ablation import answer_in_words, control_of, done_in_words, in_words, reach_of
 from sonde.results.colors import css, diverging, text_on
+from sonde.results.document import document
 from sonde.results.feature import how_sure
 from sonde.results.feature_table import FeatureEffect, feature_effects
 from sonde.results.feature_verdict import corrected, verdict
@@ -17,27 +18,14 @@ from sonde.schema.feature import Feature
 from sonde.schema.table import SweepTable
 
 _STYLE = """
-:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }
-body { max-width: 76rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.3rem } h2 { font-size: 1rem; margin: 1.6rem 0 .3rem }
 .tokens { font-family: ui-monospace, monospace; line-height: 2 }
 .tokens span { display: inline-block; padding: 0 .1rem; border-radius: .2rem; white-space: pre }
-.dim { opacity: .7 }
 """
 
 
 def ablation_page(found: SweepTable, cards: Mapping[int, Feature], title: str) -> str:
     """The whole page."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    body = "\n".join(_body(found, cards, title))
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width"><title>{escape(title)}</title>
-<style>{_STYLE}</style></head><body>
-{body}
-</body></html>
-"""
+    return document(title, "\n".join(_body(found, cards, title)), _STYLE)
 
 
 def _body(found: SweepTable, cards: Mapping[int, Feature], title: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from sonde.results.attention_panels import Panel, panels
 from sonde.results.colors import css, sequential, text_on
+from sonde.results.document import document, scrolling
 from sonde.results.numbers import fixed
 from sonde.results.tokens import fit, visible
 
@@ -24,15 +25,11 @@ _LABEL = 16
 _LEVEL = 2
 """Columns with labels as short as this have them written along, others upwards."""
 _STYLE = """
-:root { color-scheme: light dark; font: 14px/1.5 system-ui, sans-serif }
-body { max-width: 84rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.3rem; margin: 0 } p { margin: .2rem 0 }
-.quiet { opacity: .7 }
+main { max-width: 84rem } p { margin: .2rem 0 }
 .panels { display: flex; flex-wrap: wrap; gap: 2rem; margin-top: 1.5rem }
-.scroll { overflow-x: auto; max-width: 100% }
 table { border-collapse: separate; border-spacing: 1px; font: 10px/1.6 ui-monospace, monospace }
 caption { text-align: left; font: 600 13px/1.6 ui-monospace, monospace }
-caption small { font: 12px system-ui, sans-serif; opacity: .7; display: block }
+caption small { font: 12px system-ui, sans-serif; color: var(--muted); display: block }
 td { min-width: 2.1rem; text-align: center } thead td { min-width: 0 }
 tbody th { text-align: right; padding-right: .4rem; font-weight: 400; white-space: pre }
 thead th { font-weight: 400; white-space: pre }
@@ -45,27 +42,20 @@ pre { white-space: pre-wrap; font-size: 12px } summary { cursor: pointer; margin
 
 def page(found: Attention) -> str:
     """The whole page."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
     title = f"{visible(found.provenance.model)}: " + (
         "head scores" if found.scores is not None else "attention"
     )
     shown = "\n".join(_matrix(each) for each in panels(found))
     asked = json.dumps(found.provenance.request, indent=2, ensure_ascii=False)
     origin = f"weights {found.provenance.weights}\n" + "\n".join(map(visible, asked.splitlines()))
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width"><title>{escape(title)}</title>
-<style>{_STYLE}{"".join(_rules())}</style></head><body>
-<h1>{escape(title)}</h1>
+    body = f"""<h1>{escape(title)}</h1>
 <p>{escape(visible("".join(found.tokens)))}</p>
-<p class="quiet">{escape(_reading(found))}</p>
+<p class="dim">{escape(_reading(found))}</p>
 <div class="panels">
 {shown}
 </div>
-<details><summary>Where this comes from</summary><pre>{escape(origin)}</pre></details>
-</body></html>
-"""
+<details><summary>Where this comes from</summary><pre>{escape(origin)}</pre></details>"""
+    return document(title, body, _STYLE + "".join(_rules()))
 
 
 def _reading(found: Attention) -> str:
@@ -84,10 +74,11 @@ def _matrix(panel: Panel) -> str:
         f"<tr><th scope='row'><bdi>{_label(label)}</bdi></th>{''.join(map(_cell, row))}</tr>"
         for label, row in zip(panel.rows, panel.values.tolist(), strict=True)
     )
-    return f"""<div class="scroll"><table>
+    matrix = f"""<table>
 <caption>{escape(panel.title)}<small>{escape(panel.meaning)}</small></caption>
 <thead><tr><td></td>{head}</tr></thead>
-<tbody>{body}</tbody></table></div>"""
+<tbody>{body}</tbody></table>"""
+    return scrolling(matrix, panel.title)
 
 
 def _label(text: str) -> str:

@@ -46,8 +46,8 @@ _POINTS: dict[Kind, dict[Theme, tuple[_Lch, ...]]] = {
     },
 }
 
-_BLACK: Rgb = (16, 18, 20)
-_WHITE: Rgb = (250, 250, 248)
+_BLACK: Rgb = (0, 0, 0)
+_WHITE: Rgb = (255, 255, 255)
 
 
 def diverging(place: float, theme: Theme = "light") -> Rgb:
@@ -61,8 +61,8 @@ def sequential(place: float, theme: Theme = "light") -> Rgb:
 
 
 def text_on(background: Rgb) -> Rgb:
-    """Near-black or near-white, whichever reads better on this colour."""
-    return _BLACK if _luminance(background) > 0.18 else _WHITE
+    """Black or white, whichever reads better on this colour: 4.5 to 1 or more on any."""
+    return _BLACK if _luminance(background) > 0.179 else _WHITE
 
 
 def mix(start: Rgb, end: Rgb, weight: float) -> Rgb:

@@ -18,6 +18,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from sonde.results import wording
+from sonde.results.document import scrolling
 from sonde.results.excerpt import excerpt
 from sonde.results.panels import color_rules, escaped, legend, panel, table
 from sonde.results.scale import Scale
@@ -46,7 +47,8 @@ def page(sweep: Sweep) -> str:
         strongest=_strongest(sweep),
         facts=_facts(sweep),
         tables="\n".join(
-            f'<div class="scroll">{table(sweep, n)}</div>' for n in range(len(sweep.views))
+            scrolling(table(sweep, n), f"values of {view.name}")
+            for n, view in enumerate(sweep.views)
         ),
         provenance=_provenance(sweep),
         pairs=_beneath(sweep),
@@ -68,7 +70,7 @@ def fragment(sweep: Sweep) -> str:
     sweep = excerpt(sweep)
     panels = "\n".join(panel(sweep, n, titles=True) for n in range(len(sweep.views)))
     return f"""<div class="sonde fragment"><style>{_style(sweep)}</style>
-<header>{_heading(sweep)}</header>{_key(sweep)}
+<header>{_heading(sweep, "h3")}</header>{_key(sweep)}
 <div class="panels">{panels}</div></div>"""
 
 
@@ -81,10 +83,11 @@ def _style(sweep: Sweep) -> str:
     return _asset("page.css") + color_rules(Scale.of(sweep))
 
 
-def _heading(sweep: Sweep) -> str:
+def _heading(sweep: Sweep, rank: str = "h1") -> str:
     label = wording.metric_label(sweep)
     heading = escape(label[0].upper() + label[1:])
-    return f"<h1>{heading}</h1><p>{escaped(sweep.provenance.model)} · {wording.shape(sweep)}</p>"
+    about = f"{escaped(sweep.provenance.model)} · {wording.shape(sweep)}"
+    return f"<{rank}>{heading}</{rank}><p>{about}</p>"
 
 
 def _key(sweep: Sweep) -> str:

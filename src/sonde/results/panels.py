@@ -59,14 +59,23 @@ def panel(sweep: Sweep, n: int, *, titles: bool = False) -> str:
     width, height = _cell_size(view)
     size = f"--columns:{len(view.columns)};--width:{width}px;--height:{height}px"
     hook, sides = view.name, " by ".join(filter(None, map(_counted, (view.rows, view.columns))))
-    name = f"{hook}, {meaning(view)}: heatmap of {sides}. Arrow keys read the cells."
+    name = f"{hook}, {meaning(view)}: heatmap of {sides}."
     level = " level" if [axis.name for axis in view.columns.axes] == ["head"] else ""
-    return f"""<figure class="panel{level}" data-table="{n}" tabindex="0" role="application"
- aria-roledescription="heatmap" aria-label="{name}">
-<figcaption><b>{hook}</b> {meaning(view)}</figcaption>
-<div class="scroll"><div class="cells" style="{size}" aria-hidden="true">
+    told = f"<b>{hook}</b> {meaning(view)}"
+    if titles:  # without a script it is a picture, and takes no keys
+        whole = f'<figure class="panel{level}"><figcaption class="caption">{told}</figcaption>'
+        cells, end = f'role="img" aria-label="{name}"', "</figure>"
+    else:
+        whole = (
+            f'<div class="panel{level}" data-table="{n}" tabindex="0" role="application" '
+            f'aria-roledescription="heatmap" aria-label="{name} Arrow keys read the cells.">'
+            f'<p class="caption">{told}</p>'
+        )
+        cells, end = 'aria-hidden="true"', "</div>"
+    return f"""{whole}
+<div class="scroll"><div class="cells" style="{size}" {cells}>
 {rows}<b></b>{labels}
-</div></div></figure>"""
+</div></div>{end}"""
 
 
 def table(sweep: Sweep, n: int) -> str:

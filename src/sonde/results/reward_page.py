@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from sonde.results.document import document, scrolling
 from sonde.results.numbers import MISSING, fixed
 from sonde.results.reward import (
     NOTES,
@@ -18,27 +19,15 @@ from sonde.schema.reward import RewardEffect
 
 _BLUE = "#2f7fd1"
 _STYLE = """
-:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }
-body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.3rem } h2 { font-size: 1rem; margin: 1.6rem 0 .3rem }
 table { border-collapse: collapse } td { padding: .15rem .8rem .15rem 0; vertical-align: top }
-code { font-family: ui-monospace, monospace; white-space: pre-wrap } .dim { opacity: .7 }
+code { font-family: ui-monospace, monospace; white-space: pre-wrap }
 svg { width: 100%; max-width: 40rem; height: auto }
 """
 
 
 def reward_page(result: RewardSweep) -> str:
     """One HTML page: no network, no script."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    inside = "\n".join(body(result, heading="h1"))
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width"><title>{escape(result.verdict)}</title>
-<style>{_STYLE}</style></head><body>
-{inside}
-</body></html>
-"""
+    return document(result.verdict, "\n".join(body(result, heading="h1")), _STYLE)
 
 
 def body(result: RewardSweep, heading: str) -> Iterator[str]:
@@ -49,7 +38,7 @@ def body(result: RewardSweep, heading: str) -> Iterator[str]:
     for each in found.effects:
         yield f"<h2>{escape(each.label)} · {escape(in_words(each))}</h2>"
         rows = [_row(changed) for changed in result.completions(each.feature)[: 3 * SHOWN]]
-        yield f"<table>{''.join(rows)}</table>"
+        yield scrolling(f"<table>{''.join(rows)}</table>", f"completions with {each.label} changed")
     yield (
         "<h2>How to read it</h2><p>Every prompt is completed without a change and with each "
         "feature changed at every position, with the same random numbers, and graded as the run "

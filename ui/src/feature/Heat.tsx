@@ -1,7 +1,6 @@
 /** Text on the colour of how active a feature is at each token; pointing at a token says the value. */
 
-import { plainTextOn } from "../live/view/ink";
-import { cssColor, type Theme } from "../widgets/colors";
+import { cssColor, textOn, type Theme } from "../widgets/colors";
 import { tokenLabel } from "../widgets/tokens";
 
 interface HeatProps {
@@ -21,7 +20,7 @@ export function Heat({ tokens, heats, says, theme }: HeatProps) {
         if (heat === 0) return <bdi key={index}>{text}</bdi>;
         const background = cssColor("sequential", theme, heat);
         return (
-          <mark key={index} title={says(index)} style={{ background, color: plainTextOn(background) }}>
+          <mark key={index} title={says(index)} style={{ background, color: textOn(background) }}>
             <bdi>{text}</bdi>
           </mark>
         );

@@ -32,10 +32,10 @@ export function cssColor(kind: MapKind, theme: Theme, fraction: number): string 
   return `#${COLOR_TABLES[theme][kind].slice(at, at + 6)}`;
 }
 
-/** Near-black or near-white, whichever reads better on this colour. */
+/** Black or white, whichever reads better on this colour: 4.5 to 1 or more on any. */
 export function textOn(color: string): string {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => linear(color.slice(at, at + 2)));
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#101214" : "#fafaf8";
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
 }
 
 function linear(hex: string): number {

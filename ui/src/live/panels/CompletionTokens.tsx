@@ -2,13 +2,12 @@
 
 import { useMemo } from "react";
 import type { TokenFeatures } from "../../api/analytics";
-import { cssColor, type Theme } from "../../widgets/colors";
+import { cssColor, textOn, type Theme } from "../../widgets/colors";
 import { Legend } from "../../widgets/Legend";
 import { number } from "../../widgets/numbers";
 import { fractionOf, scaleOf } from "../../widgets/scale";
 import { readable } from "../../widgets/tokens";
 import { TokenStrip, type StripToken } from "../../widgets/TokenStrip";
-import { plainTextOn } from "../view/ink";
 import { activationsOf, PROMPT_END, recordedEvery, wholeCharacters } from "../view/inspect";
 
 interface CompletionTokensProps {
@@ -40,7 +39,7 @@ export function CompletionTokens(props: CompletionTokensProps) {
     const value = values.get(position);
     if (value === undefined || value === 0) return undefined;
     const background = cssColor("sequential", theme, fractionOf(scale, value));
-    return { background, text: plainTextOn(background) };
+    return { background, text: textOn(background) };
   };
   const saysAt = (position: number): string | undefined => {
     const value = values.get(position);
