@@ -8,6 +8,7 @@ from sonde.backends.torch.cpu.reproducible import ask as _ask
 from sonde.course import Checkpoints, checkpoints
 from sonde.model import Model, load
 from sonde.prompts import PAIRS, Span
+from sonde.replication import replicate
 from sonde.results import Circuit, Sweep
 from sonde.schema import HOOKS, LayerRange
 from sonde.schema.table import FeatureAxis as Features
@@ -27,6 +28,7 @@ __all__ = [
     "checkpoints",
     "load",
     "pairs",
+    "replicate",
 ]
 __version__ = "0.1.0"
 

@@ -35,6 +35,7 @@ VERBS = (
     "attention",
     "tasks",
     "study",
+    "replicate",
     "serve",
     "train",
     "runs",

@@ -139,6 +139,7 @@ class Lines:
         """Speak up when another tenth is done and the last line is a second old."""
         if isinstance(event, Start | TableStart):
             self._pace, self._spoke = Pace(event.cells, self._clock), self._clock()
+            self._tenth = 0
         elif isinstance(event, TableSampling):
             if event.label != self._sampling:
                 self._sampling = event.label
