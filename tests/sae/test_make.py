@@ -12,8 +12,9 @@ from sonde.sae.evaluate import evaluate
 from sonde.sae.feature_file import FEATURES, read_some
 from sonde.sae.formats.sonde import Bits
 from sonde.sae.load import load_autoencoder
-from sonde.sae.make import KEPT, OWN, STATE, Material, Text, make, prepare
+from sonde.sae.make import KEPT, OWN, STATE, Material, Text, make, never_active, prepare
 from sonde.sae.train import Recipe, Sites
+from sonde.schema.feature import Feature
 from tests.sae.reading import tiny_reader
 
 DOCUMENTS = [
@@ -80,6 +81,15 @@ def test_what_is_said_is_said_about_the_weights_that_are_kept(
     assert torch.equal(held.W_enc.half().float(), held.W_enc)
     (found,) = evaluate(tiny_reader(), {1: held}, material.held_out).values()
     assert held.origin.notes["evaluation"] == pytest.approx(found.plain())
+
+
+def test_a_feature_that_no_token_makes_active_is_counted_as_such() -> None:
+    rates = (0.0, 0.25, 0.0, 1e-6)
+    features = [
+        Feature(feature=n, rate=rate, promoted=[], suppressed=[], snippets=[])
+        for n, rate in enumerate(rates)
+    ]
+    assert never_active(features) == 0.5
 
 
 def test_kinds_are_told_apart_and_only_what_may_be_quoted_is(tmp_path: Path) -> None:

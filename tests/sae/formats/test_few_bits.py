@@ -99,3 +99,9 @@ def test_notes_are_added_and_weights_stay_as_they_are(tmp_path: Path) -> None:
     assert load_autoencoder(tmp_path).origin.notes == {
         "evaluation": {"fvu": 0.1}, "unrounded": {"bits": 8},
     }  # fmt: skip
+
+
+def test_a_cast_to_whole_numbers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match="give `bits`, not `dtype`"):
+        save_autoencoder(HELD, tmp_path / "cast", dtype=torch.int8)
+    assert not (tmp_path / "cast").exists()

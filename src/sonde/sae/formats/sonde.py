@@ -95,6 +95,8 @@ def save_autoencoder(
 
     With `bits` both matrices are rounded, and the rest is float32; without, all is `dtype`.
     """
+    if not dtype.is_floating_point:  # a cast would drop what is behind the point; bits round
+        raise BadRequest(f"weights of {dtype} are whole numbers: give `bits`, not `dtype`")
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: tensor.cpu() for name, tensor in autoencoder.tensors().items()}
     if bits is not None:
