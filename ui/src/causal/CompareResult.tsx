@@ -29,8 +29,8 @@ export function CompareResult({ record, other, heads, theme }: CompareResultProp
   const theirs = useTable(other);
   const one = useMemo(() => foundOf(record), [record]);
   const two = useMemo(() => theirs.data && foundOf(theirs.data), [theirs.data]);
-  const refusal = useMemo(() => (one && two ? whyNot(one, two) : null), [one, two]);
   const made = useMemo(() => (one && two ? difference(one, two) : null), [one, two]);
+  const refusal = one && two ? whyNot(one, two, made) : null;
   const reach = useMemo(() => (one && two ? reachOfBoth(one, two) : undefined), [one, two]);
   const beside = refusal !== null || queryOf(address).get("beside") === "1";
   const shared = { reach, heads, theme };

@@ -43,13 +43,13 @@ export function unitOf({ metric, recovered_of }: Pick<Found, "metric" | "recover
   return metric === "recovered" ? `recovered (of ${recovered_of})` : metric;
 }
 
-/** Why two sweeps are not subtracted. Null where they are. */
-export function whyNot(one: Found, other: Found): string | null {
+/** Why two sweeps are not subtracted. Null where they are, which `made` is. */
+export function whyNot(one: Found, other: Found, made = difference(one, other)): string | null {
   const [mine, theirs] = [unitOf(one), unitOf(other)];
   if (mine !== theirs) {
     return `The metrics differ, ${mine} and ${theirs}: numbers of different units are not subtracted.`;
   }
-  return difference(one, other) === null ? "The two sweeps have no cell in common, so they have no difference." : null;
+  return made === null ? "The two sweeps have no cell in common, so they have no difference." : null;
 }
 
 export interface Difference {
