@@ -3,7 +3,7 @@
 import pytest
 
 from sonde.errors import BadRequest
-from sonde.nodes import Graph, Node, name_of
+from sonde.nodes import Graph, Node, name_of, node_of
 
 GPT2 = Graph(12, 12, 12)
 SMOLLM2 = Graph(30, 9, 3)
@@ -96,3 +96,12 @@ def test_a_wrong_name_is_refused_with_what_would_work(side: str, name: str, said
         names(SMALL, side, name)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_node_is_read_from_its_name_and_nothing_else_is() -> None:
+    for name in ("z:9.6", "mlp_out:3", "embed", "q:12.4", "logits"):
+        assert node_of(name).name == name
+    assert node_of("z:9.6") == Node("z", 9, 6)
+    for name in ("z:9.6+z:9.9", "head:3", "", "z:"):
+        with pytest.raises(BadRequest, match="no node is called"):
+            node_of(name)

@@ -54,6 +54,14 @@ Nodes = tuple[Node, ...]
 """One node, or several that are written at once."""
 
 
+def node_of(name: str) -> Node:
+    """The one node that a whole name stands for: `z:9.6`, `mlp_out:3`, `embed`."""
+    node = _parsed(name, [*KINDS["sender"], *KINDS["receiver"]])
+    if node is None:
+        raise BadRequest(f"no node is called {name!r}; write {EXAMPLES['sender']}")
+    return node
+
+
 def name_of(nodes: Nodes) -> str:
     """As it is written: `z:9.6+z:9.9`."""
     return "+".join(node.name for node in nodes)
@@ -157,11 +165,10 @@ class Graph:
         """What one name stands for."""
         if text == "all":
             return self.senders() if side == "sender" else self.receivers()
-        match = _NAME.fullmatch(text)
-        kind = next((k for k in KINDS[side] if match and match[1] == k), None)
-        if match is None or kind is None:
+        node = _parsed(text, KINDS[side])
+        if node is None:
             raise BadRequest(f"{side} {name!r}: {_why(text, side)}; write {EXAMPLES[side]}")
-        layer, head = (None if part is None else int(part) for part in match.groups()[1:])
+        kind, layer, head = node
         if layer is not None and kind in WITHOUT_LAYER:
             raise BadRequest(f"{side} {name!r}: there is one {kind} and it has no layer; {kind}")
         if head is not None and kind not in WITH_HEAD:
@@ -171,7 +178,7 @@ class Graph:
         if head is not None and head >= self.count(kind):
             raise BadRequest(f"{side} {name!r}: {self._heads_of(kind)}")
         if head is not None:
-            return [Node(kind, layer, head)]
+            return [node]
         return self.of_kind(kind, None if layer is None else [layer])
 
     def _heads_of(self, kind: Kind) -> str:
@@ -180,6 +187,16 @@ class Graph:
             return said
         each = self.heads // self.kv_heads
         return f"{said}, each read by {each} query heads; query head h reads {kind} h // {each}"
+
+
+def _parsed(text: str, kinds: Sequence[Kind]) -> Node | None:
+    """A name as its parts; None where it is no name of these kinds."""
+    match = _NAME.fullmatch(text)
+    kind = next((k for k in kinds if match and match[1] == k), None)
+    if match is None or kind is None:
+        return None
+    layer, head = (None if part is None else int(part) for part in match.groups()[1:])
+    return Node(kind, layer, head)
 
 
 def sent_at(sender: Node) -> int:

@@ -170,6 +170,19 @@ def test_cells_of_a_general_sweep_count_as_well(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err.splitlines()[0] == "patching: 1 of 10 cells"
 
 
+def test_a_second_sweep_is_told_as_the_first_was(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    lines = Lines(clock)
+    told = []
+    for _ in range(2):
+        lines.event(start(100))
+        for _ in range(100):
+            clock.now += 1 / 4
+            lines.event(CELL)
+        told.append(capsys.readouterr().err)
+    assert told[0] == told[1] != ""
+
+
 def test_a_short_sweep_needs_no_lines(capsys: pytest.CaptureFixture[str]) -> None:
     lines = Lines(Clock())
     lines.event(start(10))

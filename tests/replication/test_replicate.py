@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from benchmarks.replications import FEW
 
+from sonde.errors import BadRequest
 from sonde.replication import PACKS, Outcome, read_pack, replicate
-from sonde.replication.conduct import PAGE, RECORD, digest, inside, verdict
+from sonde.replication.conduct import PAGE, RECORD, earlier, inside, verdict
 from sonde.replication.measures import Measured
 from sonde.replication.page import in_words
 from sonde.replication.parts import Parts
@@ -37,8 +38,10 @@ def test_a_few_pairs_give_what_was_recorded_and_leave_all_of_it(name: str, tmp_p
     nothing_was_chosen_on_what_it_is_measured_on(outcome.parts)
     for each in compare(tmp_path, cells=4):
         assert each.distance < 1e-3, f"{each.where}: {each.saved}, plainly {each.plain}"
-    assert outcome.before(tmp_path) == outcome.replication.numbers == digest(outcome.parts)
-    assert outcome.before(tmp_path / "elsewhere") is None
+    assert outcome.same_as(earlier(tmp_path)) is True
+    other = outcome.replication.model_copy(update={"numbers": "0" * 64})
+    assert outcome.same_as(other) is False
+    assert outcome.same_as(other.model_copy(update={"weights": "others"})) is None
 
 
 def as_recorded(found: Replication, before: dict[str, Any]) -> None:
@@ -96,7 +99,13 @@ def test_what_is_pinned_is_what_the_whole_study_gave(name: str) -> None:
         measured = Measured(told["value"], told["low"], told["high"], "")
         assert verdict(measured, finding.tolerance) == told["verdict"]
         assert inside(told["value"], finding.pinned)
-    assert before["total_seconds"] < 360, "asked: under six minutes on two cores"
+
+
+def test_what_lies_in_the_way_is_refused_before_anything_is_run(tmp_path: Path) -> None:
+    assert earlier(tmp_path) is None
+    (tmp_path / RECORD).write_text('{"format": "something else"}')
+    with pytest.raises(BadRequest, match="would be written over: name another --out"):
+        earlier(tmp_path)
 
 
 def test_an_open_tolerance_is_said_as_one() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from sonde.replication.conduct import NEAR, inside, verdict
-from sonde.replication.measures import Measured, wilson
+from sonde.replication.measures import Measured
 from sonde.schema.replication import Between, Verdict
 
 HALF = Between(low=0.5)
@@ -38,13 +38,3 @@ def test_kernels_may_move_a_pinned_number_a_little() -> None:
     assert inside(0.2 - NEAR / 2, pinned)
     assert not inside(0.2 - 2 * NEAR, pinned)
     assert not inside(0.4 + 2 * NEAR, pinned)
-
-
-def test_a_share_of_all_has_an_interval_of_some_width() -> None:
-    low, high = wilson(24, 24)
-    assert low == pytest.approx(0.862, abs=0.001)  # 24 / (24 + 1.96²)
-    assert high == 1.0
-    low, high = wilson(50, 100)
-    assert low == pytest.approx(0.4038, abs=1e-4)
-    assert high == pytest.approx(0.5962, abs=1e-4)
-    assert wilson(0, 10)[0] == 0.0

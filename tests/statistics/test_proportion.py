@@ -1,10 +1,11 @@
-"""The upper bound of a share is scipy's, and holds."""
+"""Bounds of a share are scipy's, and hold."""
 
 import pytest
 from scipy import stats
 
 from sonde.errors import BadRequest
 from sonde.statistics import most_of
+from sonde.statistics.proportion import interval_of
 
 
 @pytest.mark.parametrize(("seen", "n"), [(0, 1), (0, 100), (3, 50), (49, 50), (7, 7)])
@@ -24,3 +25,13 @@ def test_no_share_has_no_bound() -> None:
         most_of(0, 0)
     with pytest.raises(BadRequest, match="level is 1"):
         most_of(0, 5, level=1)
+
+
+@pytest.mark.parametrize(("seen", "n"), [(0, 10), (3, 50), (49, 50), (24, 24)])
+def test_the_interval_is_that_of_scipy_and_has_a_width_for_all(seen: int, n: int) -> None:
+    theirs = stats.binomtest(seen, n).proportion_ci(0.95, method="wilson")
+    low, high = interval_of(seen, n)
+    assert (low, high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))  # type: ignore[comparison-overlap]
+    assert high - low > 0.01
+    with pytest.raises(BadRequest, match="is no share"):
+        interval_of(n + 1, n)

@@ -19,6 +19,7 @@ from sonde.errors import BadRequest
 if TYPE_CHECKING:
     from sonde.model import Model
     from sonde.results import Circuit
+    from sonde.results.circuit import OnCircuit
     from sonde.schema.circuit import CircuitEvaluation, CircuitEvent
 
 EXAMPLES = """\b
@@ -120,7 +121,7 @@ def command(
         if chosen is not None and loaded is not None:
             shown.now(f"running {len(circuit):,} {circuit.kind}")
             request = circuit.request(chosen, **options)
-            found = loaded.evaluate(request, on_event=_told(shown))
+            found = loaded.evaluate(request, on_event=pairs_done(shown))
     if as_json:
         click.echo(circuit.to_json() if found is None else found.model_dump_json(indent=1))
     else:
@@ -190,7 +191,7 @@ def _circuit(
     return Sweep.from_json(Path(file)).circuit(edges=edges, nodes=nodes, rule=rule, model=model)
 
 
-def _told(shown: Progress) -> Any:
+def pairs_done(shown: Progress) -> OnCircuit:
     """Says how many pairs are done, and how long the rest will take."""
 
     def tell(event: CircuitEvent) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sonde.cli.circuit import pairs_done
 from sonde.cli.loading import load_model, placing
 from sonde.cli.options import as_json, number
-from sonde.cli.progress import progress, time_left
+from sonde.cli.progress import progress
 from sonde.results.numbers import MISSING, count, duration, fixed
 
 if TYPE_CHECKING:
-    from sonde.schema.circuit import CircuitEvent
     from sonde.schema.replication import Replication
 
 EXAMPLES = """\b
@@ -54,11 +54,11 @@ def command(
 ) -> None:
     """Run PACK: agreement, ioi, facts, or a FILE.toml of yours; without one, list them.
 
-    Each finding of the pack is measured with an interval and held against a tolerance that was
-    written down before. The page has question, literature, this model, tolerance and verdict, and
-    every table beside it. Run again, it says whether the numbers are the same to the bit.
+    Each finding of the pack is measured with an interval and held against the tolerance that the
+    pack gives. The page has question, literature, this model, tolerance and verdict, and every
+    table beside it. Run again, it says whether the numbers are the same to the bit.
     """
-    from sonde.replication import PACKS, read_pack, replicate
+    from sonde.replication import PACKS, earlier, read_pack, replicate
     from sonde.replication.parts import Heard
 
     if pack is None:
@@ -70,26 +70,20 @@ def command(
         return
     asked = read_pack(pack)
     directory = out or Path("replications") / asked.name
+    before = earlier(directory)
     with progress("preparing") as shown:
         loaded = load_model(model or asked.model, shown, dtype=dtype, device=device)
-
-        def circuit(event: CircuitEvent) -> None:
-            if event.type == "pair":
-                left = event.seconds / event.done * (event.of - event.done)
-                shown.now(f"{event.done} of {count(event.of, 'pair')}, {time_left(left)}")
-
-        heard = Heard(step=shown.say, event=shown.event, circuit=circuit)
+        heard = Heard(step=shown.say, event=shown.event, circuit=pairs_done(shown))
         outcome = replicate(asked, loaded, n=pairs, heard=heard)
-        before = outcome.before(directory)
+        same = outcome.same_as(before)
         page = outcome.save(directory)
     if as_json:
         click.echo(outcome.replication.model_dump_json(indent=1))
         return
     for line in lines(outcome.replication):
         click.echo(line)
-    if before is not None:
-        same = "the same bits" if before == outcome.replication.numbers else "other numbers"
-        click.echo(f"run again: {same}")
+    if same is not None:
+        click.echo(f"run again: {'the same bits' if same else 'other numbers'}")
     click.echo(f"page  {page}")
 
 

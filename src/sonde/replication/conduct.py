@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pydantic import ValidationError
-
 from sonde.errors import BadRequest
 from sonde.replication.measures import MEASURES, Measured
 from sonde.replication.pack import read_pack
-from sonde.replication.parts import Heard, Parts, run
+from sonde.replication.parts import Heard, Parts, always_in, run
 from sonde.results import files
 from sonde.results.circuit_curve import encoded
 from sonde.results.numbers import count, fixed
@@ -37,20 +35,14 @@ class Outcome:
     replication: Replication
     parts: Parts
 
-    def before(self, directory: str | Path) -> str | None:
-        """The numbers of an earlier run there of the same pack, weights and pairs; None of none."""
-        try:
-            text = (Path(directory) / RECORD).read_text("utf-8")
-            earlier = Replication.model_validate_json(text)
-        except (OSError, ValidationError):
-            return None
+    def same_as(self, earlier: Replication | None) -> bool | None:
+        """Whether its numbers have the bits of an earlier run; None of another question."""
         found = self.replication
-        alike = (earlier.pack, earlier.weights, earlier.pairs) == (
-            found.pack,
-            found.weights,
-            found.pairs,
-        )
-        return earlier.numbers if alike else None
+        if earlier is None or (earlier.pack, earlier.weights) != (found.pack, found.weights):
+            return None
+        if (earlier.pairs, earlier.held_out) != (found.pairs, found.held_out):
+            return None
+        return earlier.numbers == found.numbers
 
     def save(self, directory: str | Path) -> Path:
         """The page, the record, and every table and picture. -> the page"""
@@ -68,6 +60,20 @@ class Outcome:
         record = self.replication.model_dump_json(indent=1) + "\n"
         files.write(out / RECORD, record.encode())
         return files.write(out / PAGE, page(self.replication, parts).encode())
+
+
+def earlier(directory: str | Path) -> Replication | None:
+    """What was saved there before; None where nothing was. Asked for before anything is run."""
+    path = Path(directory) / RECORD
+    try:
+        return Replication.model_validate_json(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise BadRequest(
+            f"{path} is no replication that can be read, and would be written over: name another "
+            "--out, or move it away"
+        ) from error
 
 
 def replicate(
@@ -106,12 +112,7 @@ def replicate(
 
 def answered(parts: Parts, finding: Finding, *, pinned: bool = False) -> Answer:
     """One finding, measured; and, of what numbers are pinned of, held against them."""
-    try:
-        found = MEASURES[finding.measure](parts, **finding.options)
-    except TypeError as error:
-        if "argument" not in str(error):
-            raise
-        raise BadRequest(f"finding {finding.name!r}: {error}") from error
+    found = MEASURES[finding.measure](parts, **finding.options)
     before = finding.pinned if pinned else None
     return Answer(
         finding=finding,
@@ -143,33 +144,25 @@ def inside(value: float, pinned: Between) -> bool:
 
 
 def nulls(parts: Parts) -> Iterator[str]:
-    """What these pairs do not show, though it was looked for."""
+    """What was looked for and is not there, with its numbers."""
     p = parts.heads.p["z"]
     sure = int((p <= parts.heads.settings.alpha).sum())
     pairs = count(len(parts.fit), "pair")
     yield (
-        f"{p.size - sure} of {p.size} heads bring back nothing that {pairs} "
-        "can tell from 0 (family-wise p > 0.05)."
+        f"{p.size - sure} of {p.size} heads bring back nothing that {pairs} can tell from 0 "
+        "(family-wise p > 0.05)."
     )
-    halves = parts.heads.stability.halves
-    if halves.jaccard is not None:
+    yield f"Which cells come out: {dict(parts.heads.facts)['stability']}."
+    [ours, *others] = parts.curve.curves
+    for curve in others:
+        point = curve.points[-2]
         yield (
-            f"Half of the pairs and the other half share {halves.jaccard:.0%} of their ten "
-            "strongest cells: below the first few, which head comes next is chance."
+            f"{point.size} of {parts.curve.of} nodes drawn at random are "
+            f"{fixed(point.faithfulness.mean, 3)} of the model."
         )
-    for curve in parts.curve.curves:
-        if curve.rule == "random":
-            most = max((p for p in curve.points if p.share < 0.5), key=lambda p: p.size)
-            yield (
-                f"Circuits of nodes drawn at random do nothing: {most.size} of "
-                f"{parts.curve.of} are {fixed(most.faithfulness.mean, 3)} of the model."
-            )
-    first = parts.curve.curves[0].points[0]
-    yield (
-        f"Without its {first.size} strongest nodes, the rest of the model is "
-        f"{fixed(first.completeness.mean, 2)} of it: "
-        + ("they are needed." if (first.completeness.mean or 0) < 0.5 else "it does without them.")
-    )
+    first, base = ours.points[0], always_in(parts.circuit, parts.pack)
+    left = f"the {first.size - base} strongest {'heads and all MLPs' if base else 'nodes'}"
+    yield f"Without {left} the rest of the model is {fixed(first.completeness.mean, 3)} of it."
 
 
 def digest(parts: Parts) -> str:

@@ -8,16 +8,20 @@ says held out. Depths are shares of the way from the first layer, 0, to the last
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from sonde.errors import BadRequest
-from sonde.replication.drawn import Interval, Numbers, drawn
+from sonde.nodes import node_of
+from sonde.replication import curves
 from sonde.replication.parts import Parts, always_in
 from sonde.results import PairSweep
 from sonde.results.numbers import count, fixed, number
 from sonde.schema import Hook
+from sonde.statistics.clusters import Numbers
+from sonde.statistics.drawn import Interval, drawn
+from sonde.statistics.proportion import interval_of
 
 LOOKED: Final = 60
 """Pairs whose attention is read."""
@@ -40,7 +44,7 @@ def accuracy(parts: Parts) -> Measured:
     known = [each.clean for each in parts.asked.verdicts if each.clean is not None]
     right = sum(value > 0 for value in known)
     mean = float(np.mean(known))
-    low, high = wilson(right, len(known))
+    low, high = interval_of(right, len(known))
     said = (
         f"{right} of {count(len(known), 'pair')} right after the clean prompt; the answer's logit "
         f"is {number(mean)} above the foil's on average"
@@ -66,14 +70,9 @@ def relay(parts: Parts, first: str, last: str) -> Measured:
     """The largest share that either of two positions carries, at the layer where that is least."""
     layers, (one, other) = _columns(parts.residual, "post_block", first, last)
     n = len(layers)
-
-    def least(means: Numbers) -> Numbers:
-        found: Numbers = np.maximum(means[:, :n], means[:, n:]).min(axis=1)
-        return found
-
     both = np.concatenate([one, other], axis=1)
-    found = _drawn(parts.residual, both, least)
-    mean = both.sum(axis=0) / _gaps(parts.residual).sum()
+    found = _share(parts.residual, both, lambda m: curves.weakest(m[:, :n], m[:, n:]))
+    mean = _mean(parts.residual, both)
     at = int(np.maximum(mean[:n], mean[n:]).argmin())
     return _told(
         found,
@@ -87,15 +86,8 @@ def crossing(parts: Parts, first: str, last: str) -> Measured:
     """The depth from which on the second position carries more than the first."""
     layers, (one, other) = _columns(parts.residual, "post_block", first, last)
     n = len(layers)
-
-    def crossed(means: Numbers) -> Numbers:
-        ahead = means[:, n:] > means[:, :n]
-        behind = n - 1 - np.argmax(~ahead[:, ::-1], axis=1)
-        place = np.where(ahead.all(axis=1), 0, behind + 1)
-        found: Numbers = np.where(place < n, place / (n - 1), np.nan)
-        return found
-
-    found = _drawn(parts.residual, np.concatenate([one, other], axis=1), crossed)
+    both = np.concatenate([one, other], axis=1)
+    found = _share(parts.residual, both, lambda m: curves.crossed(m[:, :n], m[:, n:]))
     if found.value is None:
         return _told(found, f"{last} never carries more than {first}")
     at = layers[round(found.value * (n - 1))]
@@ -106,13 +98,10 @@ def peak_depth(parts: Parts, hook: Hook, column: str) -> Measured:
     """How deep the layers are whose patch at a position brings back most."""
     sweep = _of(parts, hook)
     layers, (values,) = _columns(sweep, hook, column)
-    places = np.array([float(np.mean(_numbers(layer))) for layer in layers])
-    depth = places / (parts.model.describe().n_layers - 1)
-    found = _drawn(sweep, values, lambda means: depth[means.argmax(axis=1)])
-    mean = values.sum(axis=0) / _gaps(sweep).sum()
-    best = int(mean.argmax())
-    said = f"{hook} at {column} brings back most, {fixed(mean[best], 2)}, in layers {layers[best]}"
-    return _told(found, said)
+    depth = np.linspace(0, 1, len(layers))
+    found = _share(sweep, values, lambda means: curves.highest(means, depth))
+    best, most = _peak(layers, _mean(sweep, values))
+    return _told(found, f"{hook} at {column} brings back most, {most}, in layer {best}")
 
 
 def peak_ratio(parts: Parts, column: str, of: Hook, to: Hook) -> Measured:
@@ -121,97 +110,83 @@ def peak_ratio(parts: Parts, column: str, of: Hook, to: Hook) -> Measured:
     layers, (one,) = _columns(sweep, of, column)
     _, (other,) = _columns(_of(parts, to), to, column)
     n = len(layers)
-
-    def ratio(means: Numbers) -> Numbers:
-        below = means[:, n:].max(axis=1)
-        found: Numbers = means[:, :n].max(axis=1) / np.where(below > 0, below, np.nan)
-        return found
-
-    found = _drawn(sweep, np.concatenate([one, other], axis=1), ratio)
-    gap = _gaps(sweep).sum()
-    mean, under = one.sum(axis=0) / gap, other.sum(axis=0) / gap
+    both = np.concatenate([one, other], axis=1)
+    found = _share(sweep, both, lambda m: curves.ratio(m[:, :n], m[:, n:]))
+    here, most = _peak(layers, _mean(sweep, one))
+    there, beside = _peak(layers, _mean(sweep, other))
     return _told(
         found,
-        f"at {column}, {of} brings back {fixed(mean.max(), 2)} at most (layers "
-        f"{layers[int(mean.argmax())]}), {to} {fixed(under.max(), 2)} (layers "
-        f"{layers[int(under.argmax())]})",
+        f"at {column}, {of} brings back {most} at most (layers {here}), {to} {beside} "
+        f"(layers {there})",
     )
 
 
 def direct_share(parts: Parts) -> Measured:
     """How much of the strongest head's effect is what it writes to the logits itself."""
     name = parts.strongest[0]
-    layer, head = _place(name)
-    direct = _direct(parts)[:, _row(parts, name)]
-    total = _effects(parts.heads, "z")[:, layer, head]
-    found = drawn(direct, total, parts.heads.clusters, lambda means: means[:, 0])
-    gap = _gaps(parts.heads).sum()
+    direct = parts.direct.changes[:, _senders(parts).index(name)]
+    total = _effects(parts.heads, "z")[(slice(None), *_place(name))]
+    found = drawn(direct, _first, denominators=total, clusters=parts.heads.clusters)
+    whole, own = (float(_mean(parts.heads, each)) for each in (total, direct))
     return _told(
         found,
-        f"of {fixed(total.sum() / gap, 2)} that {name} brings back, {fixed(direct.sum() / gap, 2)} "
-        "goes to the logits directly, the rest by way of later layers",
+        f"of {fixed(whole, 2)} that {name} brings back, {fixed(own, 2)} goes to the logits "
+        "directly, the rest by way of later layers",
     )
 
 
 def direct_depth(parts: Parts) -> Measured:
     """How deep heads sit that write the answer: the mean depth, weighted by their direct effect."""
-    direct = _direct(parts)
     layers = np.array([_place(name)[0] for name in _senders(parts)])
     depth = layers / (parts.model.describe().n_layers - 1)
-
-    def mean_depth(means: Numbers) -> Numbers:
-        weight = np.clip(means, 0, None)
-        found: Numbers = (weight * depth).sum(axis=1) / weight.sum(axis=1)
-        return found
-
-    found = drawn(direct, None, parts.direct.clusters, mean_depth)
-    best = _strongest_direct(parts)
-    return _told(found, f"the strongest are {', '.join(best[:3])}")
+    found = drawn(
+        parts.direct.changes,
+        lambda means: curves.mean_depth(means, depth),
+        clusters=parts.direct.clusters,
+    )
+    return _told(found, f"the strongest are {', '.join(_writers(parts)[:3])}")
 
 
 def against(parts: Parts) -> Measured:
     """The most that a head works against the answer, over the most that one works for it."""
-    direct = _direct(parts)
-    names = _senders(parts)
+    direct, names = parts.direct.changes, _senders(parts)
     mean = direct.mean(axis=0)
     least, most = int(mean.argmin()), int(mean.argmax())
     found = drawn(
-        -direct[:, least], direct[:, most], parts.direct.clusters, lambda means: means[:, 0]
+        -direct[:, least], _first, denominators=direct[:, most], clusters=parts.direct.clusters
     )
-    hook = next(iter(parts.direct.p))
-    p = parts.direct.p[hook].ravel()
-    sure = int(((mean < 0) & (p <= parts.direct.settings.alpha)).sum())
-    gap = _gaps(parts.direct).sum() / len(direct)
+    [p] = parts.direct.p.values()
+    sure = int(((mean < 0) & (p.ravel() <= parts.direct.settings.alpha)).sum())
+    shares = _mean(parts.heads, direct)
     return _told(
         found,
-        f"{names[least]} moves the logits by {fixed(mean[least] / gap, 2)} of the gap, "
-        f"{names[most]} by {fixed(mean[most] / gap, 2)}; of {len(names)} heads {sure} surely "
+        f"{names[least]} moves the logits by {fixed(shares[least], 2)} of the gap, "
+        f"{names[most]} by {fixed(shares[most], 2)}; of {len(names)} heads {sure} surely "
         "work against the answer (family-wise p ≤ 0.05)",
     )
 
 
 def steered_by(parts: Parts, by: Hook, rather_than: Hook) -> Measured:
     """What a patch of the strongest writer's query brings back beyond one of its value, or so."""
-    name = _strongest_direct(parts)[0]
-    shares = []
-    for hook in (by, rather_than):
-        values = _effects(parts.heads, hook)
-        layer, head = _place(name)
-        groups = parts.heads.mean["z"].shape[1] // values.shape[2]
-        shares.append(values[:, layer, head // groups])
-    found = _drawn(parts.heads, (shares[0] - shares[1])[:, None], lambda means: means[:, 0])
-    gap = _gaps(parts.heads).sum()
-    one, other = (each.sum() / gap for each in shares)
+    name = _writers(parts)[0]
+    layer, head = _place(name)
+    readers = parts.heads.mean["z"].shape[1]
+    one, other = (
+        values[:, layer, head * values.shape[2] // readers]
+        for values in (_effects(parts.heads, hook) for hook in (by, rather_than))
+    )
+    found = _share(parts.heads, one - other, _first)
+    first, second = (fixed(float(_mean(parts.heads, each)), 2) for each in (one, other))
     return _told(
         found,
-        f"of {name}, which writes most to the logits, {by} brings back {fixed(one, 2)} and "
-        f"{rather_than} {fixed(other, 2)}",
+        f"of {name}, which writes most to the logits, {by} brings back {first} and "
+        f"{rather_than} {second}",
     )
 
 
 def attends(parts: Parts, column: str, beside: str) -> Measured:
     """How much of the strongest writer's attention is on a role, from the last token."""
-    name = _strongest_direct(parts)[0]
+    name = _writers(parts)[0]
     layer, head = _place(name)
     chosen, rest, clusters = [], [], []
     for record in parts.residual.records[:LOOKED]:
@@ -225,7 +200,7 @@ def attends(parts: Parts, column: str, beside: str) -> Measured:
     if not chosen:
         return Measured(None, None, None, "no pair has two prompts of one length")
     values = np.array([chosen, rest]).T
-    found = drawn(values, None, clusters, lambda means: means[:, 0])
+    found = drawn(values[:, 0], _first, clusters=clusters)
     return _told(
         found,
         f"{name} gives {column} {fixed(values[:, 0].mean(), 2)} of its attention from the last "
@@ -277,13 +252,6 @@ MEASURES: Final[Mapping[str, Measure]] = {
 """By the name that a pack says."""
 
 
-def wilson(seen: int, n: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    """The 95 % interval of a share: it has a width where all were right."""
-    middle = (seen + z * z / 2) / (n + z * z)
-    half = z / (n + z * z) * float(np.sqrt(seen * (n - seen) / n + z * z / 4))
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 def _told(found: Interval, said: str) -> Measured:
     return Measured(*found, said)
 
@@ -296,76 +264,63 @@ def _of(parts: Parts, hook: Hook) -> PairSweep:
     raise BadRequest(f"hook {hook!r} was not swept by roles: the pack's components lack it")
 
 
-def _columns(sweep: PairSweep, hook: Hook, *columns: str) -> tuple[list[Any], list[Numbers]]:
-    """The labels of layers, and for each role what every pair changed there: [pairs, layers]."""
-    axes = sweep.axes[hook]
-    roles = [str(each) for each in axes["role"]]
-    for column in columns:
-        if column not in roles:
-            raise BadRequest(f"no column {column!r}: there are {', '.join(roles)}")
+def _columns(sweep: PairSweep, hook: Hook, *columns: str) -> tuple[list[str], list[Numbers]]:
+    """What layers are called, and for each role what every pair changed there: [pairs, layers]."""
+    layer, role = next(view.axes for view in sweep.views if view.hook == hook)
     effects = _effects(sweep, hook)
-    return list(axes["layer"]), [effects[:, :, roles.index(column)] for column in columns]
+    return list(layer.labels), [effects[:, :, role.values.index(column)] for column in columns]
 
 
 def _effects(sweep: PairSweep, hook: Hook) -> Numbers:
     """Changes in logits, [pairs, …]: shares times each pair's gap."""
     values = sweep.per_pair[hook]
-    gaps = _gaps(sweep).reshape(-1, *[1] * (values.ndim - 1))
-    changes: Numbers = values * gaps
+    changes: Numbers = values * sweep.gaps.reshape(-1, *[1] * (values.ndim - 1))
     return changes
 
 
-def _gaps(sweep: PairSweep) -> Numbers:
-    """How far apart the two prompts of each pair are, in logits."""
-    name = "recovered" if sweep.metric == "recovered" else sweep.metric
-    ends = [(each.clean[name] or 0.0) - (each.corrupt[name] or 0.0) for each in sweep.records]
-    return np.array(ends, dtype=np.float64)
+def _mean(sweep: PairSweep, changes: Numbers) -> Numbers:
+    """Over the pairs, as a share of their gaps."""
+    mean: Numbers = changes.sum(axis=0) / sweep.gaps.sum()
+    return mean
 
 
-def _drawn(sweep: PairSweep, changes: Numbers, of: Callable[[Numbers], Numbers]) -> Interval:
-    return drawn(changes, _gaps(sweep), sweep.clusters, of)
+def _share(sweep: PairSweep, changes: Numbers, of: Callable[[Numbers], Numbers]) -> Interval:
+    """A number made of such means, and where it lies."""
+    return drawn(changes, of, denominators=sweep.gaps, clusters=sweep.clusters)
+
+
+def _first(means: Numbers) -> Numbers:
+    return means[:, 0]
+
+
+def _peak(layers: list[str], mean: Numbers) -> tuple[str, str]:
+    """Where a curve is highest, and how high."""
+    best = int(mean.argmax())
+    return layers[best], fixed(float(mean[best]), 2)
 
 
 def _sender(parts: Parts, name: str) -> Interval:
     """What a sender brings back on held-out templates."""
-    sweep = parts.together
-    hook, values = next(iter(sweep.per_pair.items()))
-    names = [str(each) for each in sweep.axes[hook]["sender"]]
-    changes = values.reshape(len(values), len(names))[:, names.index(name)] * _gaps(sweep)
-    return _drawn(sweep, changes[:, None], lambda means: means[:, 0])
-
-
-def _direct(parts: Parts) -> Numbers:
-    """What every head writes to the logits, in logits: [pairs, heads]."""
-    sweep = parts.direct
-    values = next(iter(sweep.per_pair.values()))
-    before = np.array([each.corrupt[sweep.metric] or 0.0 for each in sweep.records])
-    changes: Numbers = values.reshape(len(values), -1) - before[:, None]
-    return changes
+    [view] = parts.together.views
+    changes = parts.together.changes[:, view.axes[0].values.index(name)]
+    return _share(parts.together, changes, _first)
 
 
 def _senders(parts: Parts) -> list[str]:
-    hook = next(iter(parts.direct.axes))
-    return [str(each) for each in parts.direct.axes[hook]["sender"]]
+    [view] = parts.direct.views
+    return [str(each) for each in view.axes[0].values]
 
 
-def _row(parts: Parts, name: str) -> int:
-    return _senders(parts).index(name)
-
-
-def _strongest_direct(parts: Parts) -> list[str]:
+def _writers(parts: Parts) -> list[str]:
     """Heads by what they write for the answer, the strongest first."""
     names = _senders(parts)
-    order = np.argsort(-_direct(parts).mean(axis=0), kind="stable")
+    order = np.argsort(-parts.direct.changes.mean(axis=0), kind="stable")
     return [names[int(each)] for each in order]
 
 
 def _place(name: str) -> tuple[int, int]:
     """`z:26.0` -> 26, 0."""
-    layer, _, head = name.removeprefix("z:").partition(".")
-    return int(layer), int(head)
-
-
-def _numbers(layer: object) -> list[int]:
-    """A layer, or a window of some such as `3–8`, as its layers."""
-    return [int(part) for part in str(layer).replace("–", "-").split("-")]
+    node = node_of(name)
+    assert node.layer is not None
+    assert node.head is not None
+    return node.layer, node.head

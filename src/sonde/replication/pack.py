@@ -2,6 +2,7 @@
 
 import tomllib
 from importlib.resources import files
+from inspect import signature
 from pathlib import Path
 from typing import Final
 
@@ -9,12 +10,12 @@ from pydantic import ValidationError
 
 from sonde.errors import BadRequest
 from sonde.replication.measures import MEASURES
-from sonde.schema.replication import Pack
+from sonde.schema.replication import Finding, Pack
 
 PACKS: Final = ("agreement", "ioi", "facts")
 """Those that come with Sonde, by name."""
 FILE_BYTES: Final = 2**20
-ROLES: Final = {"column", "beside", "first", "last"}
+ROLES: Final = ("column", "beside", "first", "last")
 """Options of measures that name a role."""
 
 
@@ -54,12 +55,23 @@ def parsed(text: str, name: str) -> Pack:
                 f"{name}: finding {finding.name!r} is measured by {finding.measure!r}; there are "
                 f"{', '.join(MEASURES)}"
             )
-        for option in ROLES & finding.options.keys():
-            if finding.options[option] not in pack.columns:
-                raise BadRequest(
-                    f"{name}: finding {finding.name!r} asks of {finding.options[option]!r}, and "
-                    f"columns are {', '.join(pack.columns)}: add it to them"
-                )
+        _check_options(name, finding, pack)
     if "z" not in pack.hooks:
         raise BadRequest(f"{name}: hooks have no 'z', by which heads are chosen")
     return pack
+
+
+def _check_options(name: str, finding: Finding, pack: Pack) -> None:
+    """Before anything is run: the options are those of the measure, and their roles are swept."""
+    try:
+        signature(MEASURES[finding.measure]).bind(None, **finding.options)
+    except TypeError as error:
+        raise BadRequest(f"{name}: options of {finding.name!r}: {error}") from error
+    swept = {*pack.columns, *(pack.components.columns if pack.components else ())}
+    for option in ROLES:
+        role = finding.options.get(option)
+        if role is not None and role not in swept:
+            raise BadRequest(
+                f"{name}: finding {finding.name!r} asks of {role!r}, and columns are "
+                f"{', '.join(pack.columns)}: add it to them"
+            )

@@ -34,12 +34,6 @@ def page(found: Replication, parts: Parts) -> str:
     return document(f"{found.pack.title}: {found.model}", body, style)
 
 
-def tally(found: Replication) -> str:
-    """`4 as found, 1 differs, 1 unclear`."""
-    verdicts = [each.verdict for each in found.answers]
-    return ", ".join(f"{verdicts.count(each)} {each}" for each in dict.fromkeys(sorted(verdicts)))
-
-
 def _body(found: Replication, parts: Parts) -> Iterator[str]:
     pack = found.pack
     yield f"<h1>{escape(pack.title)}</h1>"

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from sonde.errors import BadRequest
+from sonde.nodes import Node, node_of
 from sonde.results import Circuit, PairSweep
 from sonde.results.numbers import count
 from sonde.schema.circuit import CircuitEvaluation
@@ -152,16 +153,19 @@ def ranked(circuit: Circuit, model: Model, pack: Pack) -> Circuit:
     if pack.circuit == "nodes":
         return circuit
     most = max(abs(node.score) for node in circuit.nodes)
-    first = [(each.node, 2 * most) for each in circuit.nodes if not each.node.startswith("z:")]
-    heads = [(each.node, each.score) for each in circuit.nodes if each.node.startswith("z:")]
-    return Circuit.of_nodes([*first, *heads], model.describe(), runs_in=model)
+    scores = [(n.node, n.score if _is_head(n.node) else 2 * most) for n in circuit.nodes]
+    return Circuit.of_nodes(scores, model.describe(), runs_in=model)
 
 
 def always_in(circuit: Circuit, pack: Pack) -> int:
     """Nodes that no size leaves out."""
     if pack.circuit == "nodes":
         return 0
-    return sum(not each.node.startswith("z:") for each in circuit.nodes)
+    return sum(not _is_head(each.node) for each in circuit.nodes)
+
+
+def _is_head(name: str) -> bool:
+    return node_of(name).head is not None
 
 
 def sizes_of(circuit: Circuit, pack: Pack) -> list[int]:
@@ -177,7 +181,7 @@ def strongest_heads(heads: PairSweep, k: int = STRONGEST) -> list[str]:
     order = np.argsort(-np.nan_to_num(mean, nan=-np.inf), axis=None, kind="stable")[:k]
     layers = heads.axes["z"]["layer"]
     places = (np.unravel_index(int(each), mean.shape) for each in order)
-    return [f"z:{layers[int(layer)]}.{int(head)}" for layer, head in places]
+    return [Node("z", int(layers[int(layer)]), int(head)).name for layer, head in places]
 
 
 class _Clock:

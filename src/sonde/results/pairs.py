@@ -155,8 +155,8 @@ class PairSweep(Sweep):
     def effects(self) -> Effects:
         """Of every cell of all hooks: one family. Changes from the unpatched prompts."""
         return effects(
-            self._changes,
-            denominators=self._gaps if self.metric == "recovered" else None,
+            self.changes,
+            denominators=self.gaps if self.metric == "recovered" else None,
             clusters=self.clusters,
             method=self.settings.method,
             level=self.settings.level,
@@ -204,7 +204,7 @@ class PairSweep(Sweep):
     def stability(self) -> Stability:
         """Whether halves of the pairs, and clusters, show the same cells."""
         return stability(
-            self._changes, clusters=self.clusters, k=self.settings.k, seed=self.settings.seed
+            self.changes, clusters=self.clusters, k=self.settings.k, seed=self.settings.seed
         )
 
     @cached_property
@@ -282,7 +282,7 @@ class PairSweep(Sweep):
         return f"{first} (and {more} more)" if more else first
 
     @cached_property
-    def _gaps(self) -> Values:
+    def gaps(self) -> Values:
         """What each pair's `recovered` is a share of: [pairs]."""
         ends = [(each.clean["recovered"], each.corrupt["recovered"]) for each in self.records]
         return np.array([one - zero for one, zero in numbers_of(ends)])
@@ -312,12 +312,12 @@ class PairSweep(Sweep):
         return zeros
 
     @cached_property
-    def _changes(self) -> Values:
+    def changes(self) -> Values:
         """[pairs, cells] of all hooks; of `recovered` in the units that it is a share of."""
         flat = [values.reshape(len(self.records), -1) for values in self.per_pair.values()]
         values = np.concatenate(flat, axis=1)
         if self.metric == "recovered":
-            changes: Values = values * self._gaps[:, None]
+            changes: Values = values * self.gaps[:, None]
             return changes
         return values - self._unpatched
 

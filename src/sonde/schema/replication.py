@@ -1,8 +1,8 @@
 """A replication: what was found in one model, asked of another, and what came out.
 
-A pack is the question, written down before anything is run: the task, the templates that are held
-out, and for each finding what the literature says, how it is measured here and what would count as
-the same. An answer has an interval, and its verdict follows from that and the tolerance alone.
+A pack is the question: the task, the templates that are held out, and for each finding what the
+literature says, how it is measured here, what would count as the same, and why. An answer has an
+interval, and its verdict follows from that and the tolerance alone.
 """
 
 from typing import Annotated, Literal
@@ -37,7 +37,7 @@ class Finding(Wire):
     """How it is measured: one of `sonde.replication.measures`."""
     options: dict[str, JsonValue] = {}
     tolerance: Between
-    """What counts as the same. Fixed beforehand."""
+    """What counts as the same."""
     because: Text
     """Why that."""
     pinned: Between | None = None

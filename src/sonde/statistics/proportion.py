@@ -1,4 +1,6 @@
-"""What a sample says at most of the share it is from."""
+"""What a sample says of the share it is from."""
+
+import math
 
 from sonde.errors import BadRequest
 
@@ -17,3 +19,18 @@ def most_of(seen: int, n: int, level: float = 0.95) -> float:
     from scipy.special import betaincinv
 
     return float(betaincinv(seen + 1, n - seen, level))
+
+
+def interval_of(seen: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Where the share lies that `seen` of `n` speak for: Wilson's, which has a width for all, too.
+
+    The bootstrap's has none where no trial differs from another.
+    """
+    if not 0 <= seen <= n or n < 1:
+        raise BadRequest(f"{seen} of {n} is no share; give 0 to {max(n, 1)} of {max(n, 1)} or more")
+    from scipy.special import ndtri
+
+    z = float(ndtri((1 + level) / 2))
+    middle = (seen + z * z / 2) / (n + z * z)
+    half = z / (n + z * z) * math.sqrt(seen * (n - seen) / n + z * z / 4)
+    return max(0.0, middle - half), min(1.0, middle + half)
