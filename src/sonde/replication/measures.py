@@ -68,30 +68,51 @@ def together(parts: Parts) -> Measured:
 
 def relay(parts: Parts, first: str, last: str) -> Measured:
     """The largest share that either of two positions carries, at the layer where that is least."""
-    layers, (one, other) = _columns(parts.residual, "post_block", first, last)
-    n = len(layers)
-    both = np.concatenate([one, other], axis=1)
-    found = _share(parts.residual, both, lambda m: curves.weakest(m[:, :n], m[:, n:]))
-    mean = _mean(parts.residual, both)
-    at = int(np.maximum(mean[:n], mean[n:]).argmin())
+    found, layers, one, other, of = _handed_over(parts, first, last, curves.weakest)
+    if found.value is None:
+        return _told(found, of)
+    at = int(np.maximum(one, other).argmin())
     return _told(
         found,
-        f"{first} carries {fixed(mean[0], 2)} after layer {layers[0]}, {last} "
-        f"{fixed(mean[-1], 2)} after layer {layers[-1]}; where neither carries much, after layer "
-        f"{layers[at]}, they carry {fixed(mean[at], 2)} and {fixed(mean[n + at], 2)}",
+        f"{first} carries {fixed(one[0], 2)} after layer {layers[0]}, {last} "
+        f"{fixed(other[-1], 2)} after layer {layers[-1]}; where neither carries much, after layer "
+        f"{layers[at]}, they carry {fixed(one[at], 2)} and {fixed(other[at], 2)} ({of})",
     )
 
 
 def crossing(parts: Parts, first: str, last: str) -> Measured:
     """The depth from which on the second position carries more than the first."""
-    layers, (one, other) = _columns(parts.residual, "post_block", first, last)
-    n = len(layers)
-    both = np.concatenate([one, other], axis=1)
-    found = _share(parts.residual, both, lambda m: curves.crossed(m[:, :n], m[:, n:]))
+    found, layers, _, _, of = _handed_over(parts, first, last, curves.crossed)
     if found.value is None:
-        return _told(found, f"{last} never carries more than {first}")
-    at = layers[round(found.value * (n - 1))]
-    return _told(found, f"from layer {at} on {last} carries more than {first}")
+        return _told(found, f"{last} never carries more than {first} ({of})")
+    at = layers[round(found.value * (len(layers) - 1))]
+    return _told(found, f"from layer {at} on {last} carries more than {first} ({of})")
+
+
+def _handed_over(
+    parts: Parts, first: str, last: str, made: Callable[[Numbers, Numbers], Numbers]
+) -> tuple[Interval, list[str], Numbers, Numbers, str]:
+    """What is made of two roles' curves, over the pairs in which they are two positions.
+
+    Where both are one token, as in a prompt that ends with its subject, nothing is handed over, and
+    such a pair would carry all of it at both, in every layer.
+    """
+    sweep = parts.residual
+    layers, (one, other) = _columns(sweep, "post_block", first, last)
+    apart = np.array([each.roles[first] != each.roles[last] for each in sweep.records])
+    of = f"{count(int(apart.sum()), 'pair')} in which these are two positions"
+    if not apart.any():
+        return Interval(None, None, None), layers, one[0], other[0], of
+    gaps, n = sweep.gaps[apart], len(layers)
+    clusters = sweep.clusters
+    found = drawn(
+        np.concatenate([one, other], axis=1)[apart],
+        lambda means: made(means[:, :n], means[:, n:]),
+        denominators=gaps,
+        clusters=clusters and [each for each, kept in zip(clusters, apart, strict=True) if kept],
+    )
+    first_mean, last_mean = (each[apart].sum(axis=0) / gaps.sum() for each in (one, other))
+    return found, layers, first_mean, last_mean, of
 
 
 def peak_depth(parts: Parts, hook: Hook, column: str) -> Measured:
@@ -253,6 +274,9 @@ MEASURES: Final[Mapping[str, Measure]] = {
 
 
 def _told(found: Interval, said: str) -> Measured:
+    """In words; and why there is no interval, where there is a number without one."""
+    if found.value is not None and found.low is None:
+        said += "; some draws of so few pairs have no such number, so there is no interval"
     return Measured(*found, said)
 
 
