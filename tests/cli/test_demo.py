@@ -1,5 +1,7 @@
 """The tour, on a model of a few thousand parameters, and each thing it says on its own."""
 
+import html
+import re
 import shlex
 import subprocess
 import sys
@@ -33,7 +35,14 @@ def test_the_tour_ends_well_and_says_what_it_does(tour: tuple[Result, Path]) -> 
     result, _ = tour
     assert result.exception is None
     assert result.exit_code == 0
-    for heading in ("1. Load", "2. Which sites", "3. Why believe it?", "Yours to keep"):
+    for heading in (
+        "1. Load",
+        "2. Which sites",
+        "3. Why believe it?",
+        "4. Which heads",
+        "What was found",
+        "Yours to keep",
+    ):
         assert heading in result.stdout
     assert "strongest sites" in result.stdout
     assert "Controls: patches that must change nothing" in result.stdout
@@ -54,10 +63,15 @@ def test_the_whole_tour_trains_watches_and_tests_a_feature(tmp_path: Path) -> No
     asked = [sys.executable, "-m", "sonde", "demo", "--steps", "2", "--out", str(tmp_path)]
     said = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
-    for part in ("step  2 of 2", "loss and R", "vocabulary", "random directions", "Try next"):
+    parts = ("z 23.4", "step  2 of 2", "loss and R", "vocabulary", "random directions", "Try next")
+    for part in parts:
         assert part in said.stdout
-    for name in ("index.html", "run.html", "feature.html", "eiffel.html"):
+    for name in ("index.html", "run.html", "feature.html", "eiffel.html", "heads.html"):
         assert (tmp_path / name).read_text().startswith("<!doctype html>")
+    page = html.unescape((tmp_path / "index.html").read_text())
+    (verdict,) = re.findall("<h1>(.*?)</h1>", (tmp_path / "feature.html").read_text())
+    assert html.unescape(verdict) in page  # the finding is read before the pages are opened
+    assert html.unescape(verdict) in " ".join(said.stdout.split("What was found")[1].split())
 
 
 def test_a_directory_that_cannot_be_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:

@@ -14,6 +14,12 @@ def test_every_result_is_led_to_and_escaped() -> None:
     assert '<a href="run.html">Run</a>' in text
 
 
+def test_what_could_not_be_asked_is_said_and_leads_nowhere() -> None:
+    text = html([Entry("Heads", "Not measured: no pair is left")])
+    assert "<h2>Heads</h2><p>Not measured: no pair is left</p>" in text
+    assert "<a " not in text
+
+
 def test_the_page_asks_nothing_of_a_network_and_is_written_whole(tmp_path: Path) -> None:
     path = write(tmp_path, [])
     assert path == tmp_path / "index.html"

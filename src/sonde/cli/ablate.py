@@ -119,7 +119,7 @@ class Experiment:
 @click.option("--save", metavar="FILE", help="Write a page (.html) or everything (.json).")
 @choosing
 @as_json
-def command(**asked: Any) -> None:
+def command(**asked: Any) -> Sweep:
     """Remove single features from the residual stream, and grade the answer without each.
 
     RUN is a run directory or its name. A token of one of its passed generations is looked at on the
@@ -147,7 +147,7 @@ def command(**asked: Any) -> None:
         with progress("reading the run") as shown:
             told = reward.test_reward(layout, _test(asked, how, numbers), shown, load)
         reward.show(told, asked["save"], as_json=asked["as_json"])
-        return
+        return told
     with progress("loading" if layout is None else "reading the run") as shown:
         experiment = _experiment(layout, asked, how, numbers, shown, partial(load, progress=shown))
         shown.say(f"changing features of layer {experiment.axis.layer}")
@@ -159,8 +159,18 @@ def command(**asked: Any) -> None:
         _save(asked["save"], found, cards, experiment.title)
     if asked["as_json"]:
         click.echo(found.to_json(), nl=False)
-        return
-    click.echo(drawn(found, cards, experiment.title))
+    else:
+        click.echo(drawn(found, cards, experiment.title))
+    return found
+
+
+def verdict_of(found: Sweep) -> str:
+    """Of a test of features what it comes to, in one sentence."""
+    from sonde.results.ablation import done_in_words
+    from sonde.results.feature_table import feature_effects
+    from sonde.results.feature_verdict import verdict
+
+    return verdict(feature_effects(found.table), done_in_words(found.table))
 
 
 def remove(asked: Experiment, shown: Progress) -> tuple[Sweep, dict[int, Feature]]:

@@ -23,7 +23,7 @@ ONLY_TORCH = {"device": "--device", "memory_budget": "--memory-budget",
 """Arguments of `sonde.load`, and the flags that set them."""
 
 
-def choosing(command: Callable[..., None]) -> Callable[..., None]:
+def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options on which engine computes."""
     options: list[Decorator] = [
         click.option(

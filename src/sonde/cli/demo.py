@@ -3,10 +3,11 @@
 1. **Load**    the model, saying what takes how long.
 2. **Sweep**   a prompt pair at three hooks, and say in words what the heatmap shows.
 3. **Trust**   the controls and the noise floor, in plain words.
-4. **Watch**   a short GRPO run: what a gateway streams of its features while it trains.
-5. **Read**    what the run left: rewards, loss against reward, the vocabulary.
-6. **Join**    the two: features of a completion that passed, removed on that checkpoint.
-7. **Keep**    pictures and pages in a directory, and say what to try next.
+4. **Heads**   of the same behaviour over many pairs, with intervals: which of them move the fact.
+5. **Watch**   a short GRPO run: what a gateway streams of its features while it trains.
+6. **Read**    what the run left: rewards, loss against reward, the vocabulary.
+7. **Join**    the two: features chosen by attribution, removed on the run's checkpoint, a verdict.
+8. **Keep**    pictures and pages in a directory, and say what was found and what to try next.
 
 Everything said about a result is read from that result: on another model the tour tells another
 story, or none.
@@ -20,7 +21,7 @@ from typing import Any, Final
 
 import click
 
-from sonde.cli import ablate, demo_run, runs
+from sonde.cli import ablate, demo_heads, demo_run, runs
 from sonde.cli import demo_index as index
 from sonde.cli.demo_index import Entry
 from sonde.cli.loading import load_model
@@ -38,6 +39,8 @@ WIDTH: Final = 100
 """The most columns a sentence may have."""
 
 STEPS: Final = 8
+DRAWS: Final = 39
+"""Random directions beside each feature: p can be as small as one in 40."""
 
 NEXT: Final = (
     (
@@ -78,6 +81,10 @@ def command(out: str, name: str, steps: int) -> None:
     del model  # the trainer needs the memory
     if steps:
         pages += _training(folder, steps)
+    _title("What was found")
+    for page in pages:
+        if page.page != "run.html":  # a run is no finding
+            _say(page.text)
     _title("Yours to keep")
     _say("Open this page in a browser; it and what it leads to need no network:")
     click.echo(f"  {index.write(folder, pages)}")
@@ -120,25 +127,50 @@ def _one_fact(model: Model, folder: Path) -> list[Entry]:
         _say(line)
     for suffix in ("png", "html"):
         result.save(folder / f"eiffel.{suffix}")
-    return [Entry("A fact", " ".join(told), "eiffel.html", "eiffel.png")]
+    return [
+        Entry("A fact", " ".join(told), "eiffel.html", "eiffel.png"),
+        _heads(model, result, folder),
+    ]
+
+
+def _heads(model: Model, fact: Sweep, folder: Path) -> Entry:
+    """One pair is an anecdote: the heads of many landmarks, with intervals."""
+    _title("4. Which heads move it?")
+    _say(
+        "One pair of prompts is an anecdote. So heads are patched in many landmarks, one head at a "
+        "time: the mean of what comes back, its 95 % interval, and a p that is corrected for all "
+        "heads that were tried.\n"
+    )
+    with progress("patching heads") as shown:
+        entry, told = demo_heads.heads(model, fact, folder, shown)
+    for line in told:
+        click.echo(f"  {line}")
+    _say(entry.text)
+    return entry
 
 
 def _training(folder: Path, steps: int) -> list[Entry]:
     """A run watched while it trains, what it left, and its features put to the test."""
     run = folder.resolve() / "run"
-    _title("4. Watch it train")
+    _title("5. Watch it train")
     _say(
         f"{steps} steps of GRPO on a small task with a verifier. A gateway beside the trainer "
         "reads its files and streams which features of two dictionaries fire for each token. A "
         "line here is what was heard of one step:\n"
     )
     demo_run.watch(run, steps)
-    _title("5. What the run left")
+    _title("6. What the run left")
     context = click.get_current_context()
     named = {"run": str(run), "output_dir": None, "config": None}
     context.invoke(runs.show, **named, layer=None, last=None, as_json=False)
     context.invoke(runs.export, **named, target=folder / "run.html", form="html", force=True)
-    _title("6. Does a feature matter? Remove it, on that checkpoint")
+    run_entry = Entry("A run", f"{steps} steps, token by token, with rewards.", "run.html")
+    return [_feature(named, folder), run_entry]
+
+
+def _feature(named: dict[str, Any], folder: Path) -> Entry:
+    """Features chosen by one gradient, removed on the run's checkpoint beside random directions."""
+    _title("7. Does a feature matter? Remove it, on that checkpoint")
     _say(
         "Of the completions that passed, the token that hung most in the balance. The brightest "
         "features there are usually not those that matter, so one gradient chooses: those with "
@@ -148,14 +180,16 @@ def _training(folder: Path, steps: int) -> list[Entry]:
     )
     asked = {"generation": None, "token": None, "prompt": None, "answer": None, "layer": None}
     engine = {"backend": "torch", "tensor_parallel_size": None, "pipeline_parallel_size": None}
-    context.invoke(
-        ablate.command, **named, **asked, **engine, engine_option=(), features=None, sae=None,
-        name=None, save=str(folder / "feature.html"), as_json=False,
-    )  # fmt: skip
-    return [
-        Entry("A run", f"{steps} steps, token by token, with rewards.", "run.html"),
-        Entry("A feature, removed", "What the answer owes to it.", "feature.html"),
-    ]
+    title = "A feature, removed on the run's checkpoint"
+    try:
+        found = click.get_current_context().invoke(
+            ablate.command, **named, **asked, **engine, engine_option=(), features=None, sae=None,
+            name=None, draws=DRAWS, save=str(folder / "feature.html"), as_json=False,
+        )  # fmt: skip
+    except BadRequest as error:
+        _say(f"Not tested: {error}")
+        return Entry(title, f"Not tested: {error}")
+    return Entry(title, ablate.verdict_of(found), "feature.html")
 
 
 def _introduced(name: str) -> DemoPair:

@@ -8,18 +8,23 @@ from sonde.results import files
 from sonde.results.document import document
 
 _STYLE = """
-h1 { font-size: 1.5rem } h2 { font-size: 1.1rem; margin: 2rem 0 .3rem }
-img { max-width: 100%; background: #fff; border-radius: .4rem }
-"""
+h1 { font-size: 1.5rem } h2 { font-size: 1.1rem; margin: 0 0 .3rem }
+.found { display: grid; gap: 2rem; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)) }
+article { min-width: 0 } article p { margin: .3rem 0 }
+img { max-width: 100%; max-height: 30rem; background: #fff; border-radius: .4rem }
+"""  # noqa: E501  one rule of CSS
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One result: what it is called, what it says, and its files beside the page."""
+    """One result: what it is called, what was found in a sentence, and its files beside the page.
+
+    A question that could not be asked has no page, and its sentence says why.
+    """
 
     title: str
     text: str
-    page: str
+    page: str | None = None
     picture: str | None = None
 
 
@@ -31,14 +36,15 @@ def write(folder: Path, entries: list[Entry]) -> Path:
 def html(entries: list[Entry]) -> str:
     """The page's text."""
     parts = "\n".join(map(_section, entries))
-    return document("Sonde: what the tour found", f"<h1>What the tour found</h1>\n{parts}", _STYLE)
+    body = f'<h1>What the tour found</h1>\n<div class="found">{parts}</div>'
+    return document("Sonde: what the tour found", body, _STYLE)
 
 
 def _section(entry: Entry) -> str:
-    title, page = escape(entry.title), escape(entry.page)
-    picture = (
-        f'<p><a href="{page}"><img src="{escape(entry.picture)}" alt="{title}"></a></p>'
-        if entry.picture
-        else ""
-    )
-    return f'<h2><a href="{page}">{title}</a></h2><p>{escape(entry.text)}</p>{picture}'
+    title = escape(entry.title)
+    picture = "" if entry.picture is None else f'<img src="{escape(entry.picture)}" alt="{title}">'
+    if entry.page is not None:
+        page = escape(entry.page)
+        title = f'<a href="{page}">{title}</a>'
+        picture = f'<p><a href="{page}">{picture}</a></p>' if picture else ""
+    return f"<article><h2>{title}</h2><p>{escape(entry.text)}</p>{picture}</article>"
