@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sonde.engine.attributed_circuits import NODE_AXES
 from sonde.engine.circuits import areas, check_circuit, evaluate
 from sonde.engine.edges import table_cells
 from sonde.engine.tables import sweep_table
@@ -18,6 +19,7 @@ from sonde.schema.circuit import (
     CircuitShape,
     CircuitSummary,
 )
+from sonde.schema.curve import CircuitCurve
 from sonde.schema.pair import PromptPair
 from sonde.schema.table import SweepRequest, TableSummary
 from tests.backends.torch.mixing.test_mixtures import mixed
@@ -193,3 +195,68 @@ def test_other_weights_are_said() -> None:
     circuit = Circuit.of(scored(), MODEL.model_copy(update={"weights": "elsewhere"}))
     found = whole(asked(circuit, sizes=[5]))
     assert any("found in weights elsewhere" in line for line in found.warnings)
+
+
+def attributed(**fields: Any) -> TableSummary:
+    given = {"answer": 5, "foil": 50, "metric": "logit_diff", "method": "attribution"}
+    ends = {"senders": ["all"], "receivers": ["all"], "verify": 2, "sample": 0}
+    cells = {} if "hooks" in fields else ends
+    prompts = {"clean": prompt(7, 0), "corrupt": prompt(7, 50)}
+    request = SweepRequest.model_validate({**prompts, **given, **cells, **fields})
+    *_, summary = sweep_table(BACKEND, request)
+    assert isinstance(summary, TableSummary)
+    return summary
+
+
+def test_an_attribution_runs_the_circuits_of_its_strongest_edges() -> None:
+    found = attributed(circuits=[3, 10**6])
+    assert found.circuits is not None
+    first, random = found.circuits
+    assert (first.rule, random.rule) == ("absolute", "random")
+    assert [point.size for point in first.points] == [3, len(NAMES)]
+    assert first.points[-1].faithfulness.mean == pytest.approx(1, abs=1e-4)
+    # The same as of a circuit that is made of the result, and judged by itself.
+    values = np.array(found.tables[0].values["logit_diff"], dtype=float)
+    zero = found.corrupt["logit_diff"]
+    senders, receivers = found.tables[0].axes
+    scores = [
+        (sender, receiver, float(value) - (zero or 0.0))
+        for (sender, receiver), value in zip(
+            [(s, r) for s in senders.values for r in receivers.values], values, strict=True
+        )
+        if not np.isnan(value)
+    ]
+    one = [PromptPair(clean=prompt(7, 0), corrupt=prompt(7, 50), answer=5, foil=50)]
+    alone = whole(
+        asked(Circuit.of(scores, MODEL), pairs=one, metric="logit_diff", sizes=[3], random=False)
+    )
+    assert alone.curves[0].points[0].faithfulness == first.points[0].faithfulness
+    assert alone.curves[0].points[0].completeness == first.points[0].completeness
+
+
+def test_an_attribution_of_heads_and_mlps_runs_circuits_of_nodes() -> None:
+    found = attributed(hooks=["z", "mlp_out"], positions="together", circuits=[2])
+    assert found.circuits is not None
+    assert isinstance(found.circuits[0], CircuitCurve)
+    assert [point.size for point in found.circuits[0].points] == [2]
+    assert {table.hook for table in found.tables} == set(NODE_AXES)
+
+
+def test_circuits_that_cannot_be_run_leave_the_scores_and_say_why() -> None:
+    found = attributed(hooks=["post_block"], circuits=[2])
+    assert found.circuits == []
+    assert "neither of edges nor of heads" in found.warnings[-1]
+    assert found.verification is not None
+    shorter = attributed(
+        clean=prompt(6, 0), hooks=["z"], positions="together", pairing="first", circuits=[2]
+    )
+    assert "they need one length" in shorter.warnings[-1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [({"method": "exact"}, "method attribution"), ({"features": {"layer": 0}}, "one pair")],
+)
+def test_circuits_go_with_attribution_of_one_pair(fields: dict[str, Any], why: str) -> None:
+    with pytest.raises(BadRequest, match=why):
+        attributed(circuits=[2], **fields)

@@ -52,6 +52,18 @@ export async function openPage(
   return { page, faults };
 }
 
+/** The upper part of something, for the documentation: written when SONDE_SCREENSHOTS names a folder. */
+export async function picture(page: Page, name: string, { of = ".shown", height = 900 }: { of?: string; height?: number } = {}): Promise<void> {
+  const folder = process.env.SONDE_SCREENSHOTS;
+  if (folder === undefined) return;
+  await page.evaluate(() => window.scrollTo(0, 0));
+  const box = await page.locator(of).first().boundingBox();
+  if (box === null) throw new Error(`nothing to photograph: ${of}`);
+  const [x, y] = [Math.max(box.x - 12, 0), Math.max(box.y - 12, 0)];
+  const clip = { x, y, width: box.width + 24, height: Math.min(box.height + 24, height) };
+  await page.screenshot({ path: join(folder, `${name}.png`), clip, fullPage: true });
+}
+
 /** A page that is left open listens on, and takes its share of the machine. */
 export async function closePages(browser: Browser): Promise<void> {
   await Promise.all(browser.contexts().map((context) => context.close()));

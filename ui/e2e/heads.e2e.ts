@@ -1,12 +1,13 @@
-/** Heads and many pairs in a real browser, on the real model. */
+/** Heads, features, circuits and many pairs in a real browser, on the real model. */
 
 import type { Browser, Page } from "playwright-core";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { causalAddress } from "../src/causal/draft";
+import { EMPTY_SCORED, EVERY_EDGE } from "../src/causal/edgeDraft";
 import { exampleDraft } from "../src/causal/examples";
-import { closePages, openBrowser, openPage, violations } from "./browsing";
+import { closePages, openBrowser, openPage, picture, violations } from "./browsing";
 import { Serving, temporaryDirectory } from "./serving";
 
 let server: Serving;
@@ -21,11 +22,7 @@ afterAll(async () => {
   await server.kill();
 });
 
-async function picture(page: Page, name: string): Promise<void> {
-  const folder = process.env.SONDE_SCREENSHOTS;
-  if (folder !== undefined) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
-}
-
+const EVERY_SCORED = { ...EMPTY_SCORED, targets: "edges" as const };
 const HEADS = { ...exampleDraft("ioi"), over: "heads" as const, hooks: ["z", "q", "k", "v", "pattern"] as const };
 
 /** A sweep over heads that has finished. -> its path */
@@ -67,7 +64,7 @@ describe("heads", () => {
     expect(new URL(page.url()).searchParams.get("head")).toBe("11.1");
     await page.locator('.attention [data-prompt="clean"] svg path').first().waitFor({ state: "attached" });
     expect(milliseconds).toBeLessThan(100);
-    await picture(page, "heads");
+    await picture(page, "causal-heads");
 
     const sums = await page.evaluate(async (prompt) => {
       const answer = await fetch("/v1/attention", {
@@ -106,6 +103,94 @@ describe("heads", () => {
     expect(await violations(page)).toEqual([]);
     const tooWide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
     await picture(page, "heads-phone");
+    expect(tooWide, "the page scrolls sideways").toBe(false);
+    expect(faults).toEqual([]);
+  });
+});
+
+const rowsOf = (page: Page, label: string) => page.getByRole("region", { name: `${label}, table` }).locator("tbody tr");
+
+describe("features", () => {
+  it("are an axis of the form, and bars sorted by effect before random directions", async () => {
+    const { page, faults } = await openPage(browser, { height: 1300 });
+    await page.goto(server.url + causalAddress(exampleDraft("eiffel")));
+    await page.getByRole("radio", { name: "features" }).check();
+    await page.waitForURL(/over=features/);
+    const layer = await page.getByLabel("Dictionary").inputValue();
+    await page.getByLabel("How many").fill("6");
+    await page.getByText(/cells.*about/).waitFor();
+    await page.getByRole("button", { name: "Start sweep" }).click();
+    await page.locator(".verdict").waitFor();
+    expect(await page.locator(".verdict").textContent()).toMatch(/^Of 6 features that attribution put first, \d move/);
+    const rows = rowsOf(page, "Effects of features");
+    const texts = await rows.allInnerTexts();
+    expect(texts).toHaveLength(6);
+    for (const text of texts) expect(text.startsWith(`${layer}:`)).toBe(true);
+    const effects = (await rows.locator("td:nth-child(3)").allInnerTexts()).map((text) => Math.abs(Number(text.replace("\u2212", "-"))));
+    expect(effects).toEqual(effects.toSorted((one, other) => other - one));
+    expect(await rows.first().locator(".effect-random").count()).toBe(19);
+    expect(await rowsOf(page, "All features at once").count()).toBe(3);
+    expect(await violations(page)).toEqual([]);
+    await picture(page, "causal-features", { of: ".result" });
+    await page.reload(); // the address is enough
+    await expect.poll(() => rows.allInnerTexts()).toEqual(texts);
+    expect(await page.getByRole("radio", { name: "features" }).isChecked()).toBe(true);
+    expect(faults).toEqual([]);
+  });
+});
+
+describe("edges", () => {
+  it("are a circuit whose drawing, lists and matrix go by one threshold, and a report of how far to trust it", async () => {
+    const { page, faults } = await openPage(browser, { height: 1300 });
+    await page.goto(server.url + causalAddress({ ...exampleDraft("ioi"), metric: "logit_diff", over: "attribution", scored: EVERY_SCORED, edges: EVERY_EDGE }));
+    await page.getByText(/cells.*about/).waitFor();
+    await page.getByRole("button", { name: "Start sweep" }).click();
+    await page.getByRole("heading", { name: "The strongest edges as a circuit" }).waitFor();
+    const drawn = page.locator(".circuit-edge");
+    const listed = rowsOf(page, "Edges of the circuit");
+    const agree = async (n: number) => {
+      await expect.poll(() => drawn.count()).toBe(n);
+      const names = (await drawn.locator("title").allTextContents()).map((title) => title.split(":").slice(0, -1).join(":"));
+      expect(new Set(names)).toEqual(new Set(await listed.locator("code").allInnerTexts()));
+      const boxes = await page.locator(".circuit rect title").allTextContents();
+      expect(new Set(boxes)).toEqual(new Set(await rowsOf(page, "Nodes of the circuit").locator("code").allInnerTexts()));
+    };
+    await agree(40);
+    const dashed = await page.locator(".circuit-edge[stroke-dasharray]").count();
+    expect(await page.getByText(/run exactly: \d+/).innerText()).toContain(`only attributed: ${dashed}`);
+    await page.getByRole("slider", { name: /Threshold/ }).focus();
+    await page.keyboard.press("ArrowRight");
+    await page.waitForURL(/strongest=60/);
+    await agree(60);
+    expect(await page.locator(".circuit-edge[stroke-dasharray]").count(), "only forty were run").toBeGreaterThanOrEqual(20);
+
+    await page.getByText("80 of 70,651 cells").waitFor();
+    const circuits = await rowsOf(page, "Circuits of edges").allInnerTexts();
+    expect(circuits).toHaveLength(2);
+    for (const text of circuits) expect(text).toMatch(/\d\.\d\d/);
+    await page.getByText("edges as a table").click();
+    const table = page.locator(".panel table");
+    await table.locator("tbody tr").first().waitFor();
+    const senders = new Set((await listed.locator("code").allInnerTexts()).map((name) => name.split(" → ")[0]));
+    expect(new Set(await table.locator("tbody th").allInnerTexts())).toEqual(senders);
+    expect(await violations(page)).toEqual([]);
+    await picture(page, "causal-circuit", { of: ".result", height: 1180 });
+    expect(faults).toEqual([]);
+  });
+
+  it("and nodes at single positions are read in the dark and on a phone", async () => {
+    const { page, faults } = await openPage(browser, { dark: true, width: 390, height: 844 });
+    const scored = { ...EVERY_SCORED, targets: "nodes" as const, each: true, verify: 10, sample: 5 };
+    await page.goto(server.url + causalAddress({ ...exampleDraft("ioi"), metric: "logit_diff", over: "attribution", scored }));
+    await page.getByText(/cells.*about/).waitFor();
+    await page.getByRole("button", { name: "Start sweep" }).click();
+    await page.getByRole("heading", { name: "The strongest nodes as a circuit" }).waitFor();
+    expect(await page.locator(".circuit-box").count()).toBe(40);
+    expect(await page.locator(".circuit-box[stroke-dasharray]").count()).toBe(30);
+    expect(await rowsOf(page, "Nodes of the circuit").first().locator("code").innerText()).toMatch(/ at \d+ /);
+    expect(await violations(page)).toEqual([]);
+    const tooWide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+    await picture(page, "circuit-phone");
     expect(tooWide, "the page scrolls sideways").toBe(false);
     expect(faults).toEqual([]);
   });

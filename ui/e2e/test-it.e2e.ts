@@ -9,7 +9,10 @@ import { cpSync, existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { closePages, openBrowser, openPage, violations } from "./browsing";
+import { causalAddress } from "../src/causal/draft";
+import { exampleDraft } from "../src/causal/examples";
+import { EMPTY_FEATURES } from "../src/causal/featureDraft";
+import { closePages, openBrowser, openPage, picture, violations } from "./browsing";
 import { freePort, PYTHON, Serving, temporaryDirectory } from "./serving";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -157,6 +160,35 @@ it("the reward is tested by a click: interval, random directions, and a verdict 
   await expect.poll(() => page.locator(".verdict").textContent()).toBe(verdict);
   expect(await owed.allInnerTexts()).toEqual(rows);
   expect(await violations(page)).toEqual([]);
+  expect(faults).toEqual([]);
+});
+
+it("a sweep goes through the run's checkpoints: steps by layers, one step against another, by the address", async () => {
+  const { page, faults } = await openPage(browser, { height: 1300 });
+  await page.goto(server.url + causalAddress({ ...exampleDraft("eiffel"), layers: "0:30:6", hooks: ["post_block", "mlp_out"] }));
+  await page.getByLabel("Weights").selectOption(RUN);
+  await page.waitForURL(/through=/);
+  await page.getByText(/cells.*about/).waitFor();
+  await page.getByRole("button", { name: "Start sweep" }).click();
+  await page.getByRole("heading", { name: "One step against another" }).waitFor();
+  const labels = await page.locator(".panel").first().locator(".heatmap-rows span").allInnerTexts();
+  expect(labels).toEqual(["1", "2"]);
+  expect(await page.locator(".panel canvas").count(), "two hooks: the course, A, B, and A minus B").toBe(8);
+  await page.getByLabel("A:").selectOption("1");
+  await page.waitForURL(/step=1/);
+  await page.getByRole("region", { name: "step 2" }).waitFor();
+  await page.getByText("What each checkpoint is read against").click();
+  expect(await page.getByRole("region", { name: "Checkpoints, table" }).locator("tbody tr").count()).toBe(2);
+  expect(await violations(page)).toEqual([]);
+  await picture(page, "causal-checkpoints", { of: ".result" });
+
+  // Features of the run's own dictionary, through the same checkpoints.
+  const features = { ...EMPTY_FEATURES, layer: 15, top: 3 };
+  await page.goto(server.url + causalAddress({ ...exampleDraft("eiffel"), over: "features", features, course: { run: RUN, steps: "all" } }));
+  await page.getByText(/cells.*about/).waitFor();
+  await page.getByRole("button", { name: "Start sweep" }).click();
+  await page.getByRole("heading", { name: "One step against another" }).waitFor();
+  expect(await page.locator(".panel").first().locator(".heatmap-columns span").first().innerText()).toMatch(/^15:\d+$/);
   expect(faults).toEqual([]);
 });
 

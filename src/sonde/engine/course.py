@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 from sonde.backends.base import Backend
+from sonde.engine.attributed_circuits import check_circuits
 from sonde.engine.edges import table_cells
 from sonde.engine.plan import Limits
 from sonde.engine.setting import Foreign, Setting, set_up
@@ -78,6 +79,7 @@ def check_course(request: SweepRequest) -> None:
     """What does not go with checkpoints."""
     axis = request.checkpoints
     assert axis is not None
+    check_circuits(request)
     if request.pairs is not None:
         raise BadRequest("`checkpoints` are of one prompt so far: leave `pairs` out, or sweep each")
     if request.source_run is not None:

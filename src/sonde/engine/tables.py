@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 
 from sonde.backends.base import Backend, Work
+from sonde.engine.attributed_circuits import check_circuits, with_circuits
 from sonde.engine.attributed_pairs import attribute_pairs
 from sonde.engine.attribution import check_attributable, sweep_attributed, verified_cells
 from sonde.engine.edges import table_cells
@@ -45,6 +46,7 @@ def sweep_table(
     """
     if request.checkpoints is not None:
         raise BadRequest("`checkpoints` are many models, and this is one: leave it out")
+    check_circuits(request)
     if request.pairs is not None:
         if request.method == "exact":
             yield from sweep_pairs(backend, request, limits=limits, cells_of=cells_of, done=done)
@@ -57,7 +59,11 @@ def sweep_table(
         yield from attribute_pairs(backend, request, limits=limits, done=done)
         return
     if request.method != "exact":
-        yield from sweep_attributed(backend, request, limits=limits or Limits(), cells_of=cells_of)
+        limits = limits or Limits()
+        events = sweep_attributed(backend, request, limits=limits, cells_of=cells_of)
+        if request.circuits is not None:
+            events = with_circuits(backend, request, events, limits)
+        yield from events
         return
     began = time.perf_counter()
     with ExitStack() as cleanup:
@@ -92,6 +98,7 @@ def check_table(backend: Backend, request: SweepRequest, *, limits: Limits | Non
 
     Which features there are, only the model knows: of theirs, the prompts and answers are checked.
     """
+    check_circuits(request)
     if request.pairs is not None:
         check_pairs(backend, request, limits=limits)
         return

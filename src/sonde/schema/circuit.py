@@ -10,14 +10,14 @@ from typing import Annotated, Literal
 from pydantic import Field, FiniteFloat
 
 from sonde.schema.base import Whole, Wire
+from sonde.schema.curve import CircuitCurve as CircuitCurve
+from sonde.schema.curve import CircuitRule as CircuitRule
+from sonde.schema.curve import CurvePoint as CurvePoint
+from sonde.schema.curve import Share as Share
 from sonde.schema.pair import PromptPair
 from sonde.schema.provenance import Provenance
 from sonde.schema.sweep import Failed
 from sonde.schema.table import DroppedPair, TableMetric
-
-CircuitRule = Literal["absolute", "signed"]
-"""What puts edges first: `absolute` the size of their scores · `signed` the scores themselves, so
-that those which lower the metric come last."""
 
 CircuitMetric = Literal["logit_diff", "logprob", "prob", "kl_clean"]
 """What faithfulness is a share of the gap of; shares themselves and ranks are none."""
@@ -99,42 +99,6 @@ class CircuitRequest(Wire):
     seed: Whole = Field(default=0, ge=0)
     drop_wrong: bool = True
     """Leave out pairs that the model gets wrong, as sweeps do."""
-
-
-class Share(Wire):
-    """A ratio of means over pairs, and its interval; null where there is none, and why."""
-
-    mean: float | None
-    low: float | None
-    high: float | None
-    reason: str | None = Field(default=None, exclude_if=lambda value: value is None)
-
-
-class CurvePoint(Wire):
-    """A circuit of one size."""
-
-    size: Whole
-    """Edges, or nodes."""
-    share: float
-    """Of all edges of the model, or of all nodes."""
-    edges: Whole
-    """Edges that are run; of nodes, all between them."""
-    faithfulness: Share
-    """(m(circuit) - m(outside)) / (m(inside) - m(outside)): 0 is the empty one, 1 the model."""
-    completeness: Share
-    """The same of all that is not in the circuit: what the model does without it."""
-
-
-class CircuitCurve(Wire):
-    """Circuits of several sizes, by one rule."""
-
-    rule: CircuitRule | Literal["random"]
-    points: list[CurvePoint]
-    cpr: float | None
-    """∫ faithfulness over the share of edges, from 0 to 1: high where few edges do most. Null where
-    the curve does not reach all edges."""
-    cmd: float | None
-    """∫ |1 - faithfulness| over the same: low where it stays near the model."""
 
 
 class CircuitEvaluation(Wire):

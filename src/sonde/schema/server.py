@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from sonde.schema.base import Wire
 from sonde.schema.history import ExportFormat
 from sonde.schema.model import ModelDescription
@@ -66,5 +68,7 @@ class Capabilities(Wire):
     limits: ServerLimits
     queues: Queues
     source_runs: SourceRunUse
+    dictionary_layers: list[int] = Field(default_factory=list, exclude_if=lambda value: not value)
+    """Layers of this model whose features can be swept without naming a dictionary."""
     versions: dict[str, str]
     """Version by package: sonde, torch, transformers."""

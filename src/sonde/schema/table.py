@@ -11,6 +11,7 @@ from pydantic import Field, FiniteFloat
 
 from sonde.schema.base import Whole, Wire
 from sonde.schema.checkpoint import CheckpointAxis
+from sonde.schema.curve import CircuitCurve, CircuitSizes
 from sonde.schema.pair import PromptPair, RoleName
 from sonde.schema.prompt import Alignment, Answers, Layers, Pairing, Position, Prompt
 from sonde.schema.reward import RewardFound, RewardTest, TableReward, TableSampling
@@ -194,6 +195,8 @@ class SweepRequest(Wire):
     `adaptive`: how many of the strongest are to be found; without it, 10."""
     sample: Whole = Field(default=200, ge=0, le=100_000)
     """Cells drawn at random among the others, with `seed`, and run to say what was missed."""
+    circuits: CircuitSizes | None = None
+    """With `attribution` of one pair: how much of the model so many of the strongest are."""
     checkpoints: CheckpointAxis | None = None
     """The same sweep on every checkpoint of a run, instead of on one model. What the model decides,
     which foil and which features, the newest decides for all: it is run first."""
@@ -364,6 +367,10 @@ class SweepTable(Wire):
     dropped: list[DroppedPair] | None = Field(default=None, exclude_if=lambda value: value is None)
     verification: Verification | None = Field(default=None, exclude_if=lambda value: value is None)
     """Where cells were not all run: what exact runs say of the scores, and of what was left out."""
+    circuits: list[CircuitCurve] | None = Field(
+        default=None, exclude_if=lambda value: value is None
+    )
+    """Of those that were asked for, and random ones as large; of none, a warning says why."""
 
     checkpoints: list[CheckpointRecord] | None = Field(
         default=None, exclude_if=lambda value: value is None

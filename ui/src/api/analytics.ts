@@ -112,13 +112,14 @@ export function generation(run: string, id: string, signal: AbortSignal): Promis
   return read(api.GET("/api/p5/analytics/generation", { params: { query: { run, id } }, signal }));
 }
 
+/** Without a run, of the dictionary that comes with the model. */
 export function featureCards(
-  run: string,
+  run: string | null,
   layer: number,
   features: readonly number[],
   signal: AbortSignal,
 ): Promise<FeatureCards> {
-  const params = { path: { layer }, query: { run, features: features.join(",") } };
+  const params = { path: { layer }, query: { ...(run !== null && { run }), features: features.join(",") } };
   return read(api.GET("/api/saes/{layer}", { params, signal }));
 }
 

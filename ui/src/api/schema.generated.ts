@@ -1257,6 +1257,8 @@ export interface components {
          * @description What can be asked of this server, and how busy it is.
          */
         Capabilities: {
+            /** Dictionary Layers */
+            dictionary_layers?: number[];
             /** Export Formats */
             export_formats: ("json" | "csv" | "parquet" | "png" | "svg" | "html")[];
             limits: components["schemas"]["ServerLimits"];
@@ -1684,6 +1686,20 @@ export interface components {
             step: number;
         };
         /**
+         * CircuitCurve
+         * @description Circuits of several sizes, by one rule.
+         */
+        CircuitCurve: {
+            /** Cmd */
+            cmd: number | null;
+            /** Cpr */
+            cpr: number | null;
+            /** Points */
+            points: components["schemas"]["CurvePoint"][];
+            /** Rule */
+            rule: ("absolute" | "signed") | "random";
+        };
+        /**
          * Coefficient
          * @description A correlation and its 95 % interval.
          */
@@ -1902,6 +1918,20 @@ export interface components {
             records: number;
             /** Withheld */
             withheld: number;
+        };
+        /**
+         * CurvePoint
+         * @description A circuit of one size.
+         */
+        CurvePoint: {
+            completeness: components["schemas"]["Share"];
+            /** Edges */
+            edges: number;
+            faithfulness: components["schemas"]["Share"];
+            /** Share */
+            share: number;
+            /** Size */
+            size: number;
         };
         /**
          * Curves
@@ -3446,6 +3476,20 @@ export interface components {
             prompt_chars: number;
         };
         /**
+         * Share
+         * @description A ratio of means over pairs, and its interval; null where there is none, and why.
+         */
+        Share: {
+            /** High */
+            high: number | null;
+            /** Low */
+            low: number | null;
+            /** Mean */
+            mean: number | null;
+            /** Reason */
+            reason?: string | null;
+        };
+        /**
          * Sibling
          * @description Another completion of the same prompt.
          */
@@ -3914,6 +3958,8 @@ export interface components {
             /** Answer */
             answer?: string | number | (string | number)[] | null;
             checkpoints?: components["schemas"]["CheckpointAxis"] | null;
+            /** Circuits */
+            circuits?: number[] | null;
             /** Clean */
             clean?: string | number[] | null;
             /** Corrupt */
@@ -4083,6 +4129,8 @@ export interface components {
             alignment: components["schemas"]["Alignment"] | null;
             /** Checkpoints */
             checkpoints?: components["schemas"]["CheckpointRecord"][] | null;
+            /** Circuits */
+            circuits?: components["schemas"]["CircuitCurve"][] | null;
             /** Clean */
             clean: {
                 [key: string]: number | null;
@@ -4301,6 +4349,11 @@ export interface components {
              * @default null
              */
             checkpoints?: components["schemas"]["CheckpointRecord"][] | null;
+            /**
+             * Circuits
+             * @default null
+             */
+            circuits?: components["schemas"]["CircuitCurve"][] | null;
             /** Clean */
             clean: {
                 [key: string]: number | null;

@@ -25,7 +25,7 @@ import { TableResult } from "./TableResult";
 import { useCtrlEnter } from "./useCtrlEnter";
 import { useDraft } from "./useDraft";
 import { usePairs, type PairFile } from "./usePairs";
-import { useEstimate, useSourceRuns } from "./usePast";
+import { useEstimate, useSourceRuns, useTrainedRuns } from "./usePast";
 import { useBaselines, useNextTokens, useTokens } from "./usePrompts";
 import { useStart } from "./useStart";
 import { useSweep } from "./useSweep";
@@ -84,6 +84,7 @@ function Causal({ sweep: address, server, capabilities, theme }: CausalPageProps
   const afterClean = useNextTokens(draft.clean);
   const afterCorrupt = useNextTokens(draft.corrupt);
   const runs = useSourceRuns();
+  const trained = useTrainedRuns();
   const aligned = useMemo(
     () => clean.data && corrupt.data && alignPrompts(ids(clean.data), ids(corrupt.data), draft.pairing),
     [clean.data, corrupt.data, draft.pairing],
@@ -157,6 +158,7 @@ function Causal({ sweep: address, server, capabilities, theme }: CausalPageProps
             capabilities={capabilities}
             aligned={aligned}
             runs={runs.data?.runs ?? []}
+            trained={trained}
           />
           <StartBar
             problem={prepared.problem}

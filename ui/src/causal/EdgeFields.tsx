@@ -2,12 +2,14 @@
 
 import type { Draft } from "./draft";
 import {
+  circuitSizes,
   EMPTY_EDGES,
   EVERY_EDGE,
   FROZEN,
   FROZEN_MEANING,
   gradientName,
   GRADIENTS,
+  hasCircuits,
   type ScoredDraft,
   type Targets,
 } from "./edgeDraft";
@@ -128,6 +130,19 @@ export function ScoredFields({ draft, change }: FieldsProps) {
         {number("sample", "and at random", "of the others")}
         {scored.gradient === "eap-ig" && number("steps", "Points", "of the gradient")}
       </div>
+      {hasCircuits(scored) && (
+        <label className="field">
+          <span>
+            Circuits <small>of so many of the strongest, run together: 10, 40</small>
+          </span>
+          <input
+            type="text"
+            value={scored.circuits}
+            aria-invalid={circuitSizes(scored.circuits) === null}
+            onChange={({ target }) => set({ circuits: target.value })}
+          />
+        </label>
+      )}
       {scored.targets === "nodes" && (
         <label className="choice keep">
           <input type="checkbox" checked={scored.each} onChange={({ target }) => set({ each: target.checked })} />

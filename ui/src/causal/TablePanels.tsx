@@ -29,16 +29,20 @@ interface TablePanelsProps {
   /** Where the panels count heads: keys and values are as wide as those that read them. */
   readonly heads?: HeadShape | null;
   readonly doubtful?: ((cell: Cell) => boolean) | undefined;
+  /** What makes a cell doubtful. */
+  readonly doubt?: LegendKey;
+  /** What the cells are, where that is not what the hook is. */
+  readonly caption?: { readonly name: string; readonly about: string };
   /** More about a cell, beside its value. */
   readonly about?: (cell: Cell) => string;
   readonly onCell?: (cell: Cell | null) => void;
   readonly onOpen?: (panel: TablePanel, cell: Cell) => void;
 }
 
-export function TablePanels({ found, reach = 0, ...rest }: TablePanelsProps) {
+export function TablePanels({ found, reach = 0, doubt = "doubt", ...rest }: TablePanelsProps) {
   const panels = useMemo(() => panelsOf(found), [found]);
   const scale = useMemo(() => reaching(tableScale(found, panels), reach), [found, panels, reach]);
-  const keys: LegendKey[] = rest.doubtful ? ["doubt"] : [];
+  const keys: LegendKey[] = rest.doubtful ? [doubt] : [];
   const [said, setSaid] = useState("");
   return (
     <div className="panels-area">
@@ -55,7 +59,7 @@ export function TablePanels({ found, reach = 0, ...rest }: TablePanelsProps) {
   );
 }
 
-interface PanelProps extends Omit<TablePanelsProps, "found" | "reach"> {
+interface PanelProps extends Omit<TablePanelsProps, "found" | "reach" | "doubt"> {
   readonly n: number;
   readonly panel: TablePanel;
   readonly scale: Scale;
@@ -63,7 +67,7 @@ interface PanelProps extends Omit<TablePanelsProps, "found" | "reach"> {
   readonly onSaid: (text: string) => void;
 }
 
-function Panel({ n, panel, onSaid, scale, theme, heads = null, doubtful, about, onCell, onOpen }: PanelProps) {
+function Panel({ n, panel, onSaid, scale, theme, heads = null, caption, doubtful, about, onCell, onOpen }: PanelProps) {
   const [cursor, setCursor] = useState<Place | null>(null);
   const { hook, rows, columns, rowLabels, columnLabels, grid } = panel;
   const ofHeads = heads !== null && columns === "head";
@@ -73,6 +77,7 @@ function Panel({ n, panel, onSaid, scale, theme, heads = null, doubtful, about, 
     const more = about?.(at) ?? "";
     return `${placeIn(panel, at.row, at.column)}: ${valueText(scale, grid.get(at.row, at.column))}${more === "" ? "" : `; ${more}`}`;
   };
+  const named = caption ?? { name: hook, about: HOOK_MEANING[hook] };
   const sides = [`${rowLabels.length} ${rows}s`, ...(columns === "" ? [] : [`${columnLabels.length} ${columns}s`])];
   const shared = { grid, version: grid.version, scale, rowLabels, columnLabels, corner: rows };
   const base = cellSize(grid.rows, ofHeads ? heads.heads : grid.length);
@@ -84,27 +89,27 @@ function Panel({ n, panel, onSaid, scale, theme, heads = null, doubtful, about, 
   return (
     <figure className="panel" data-hook={hook}>
       <figcaption>
-        <b>{hook}</b> {HOOK_MEANING[hook]}
+        <b>{named.name}</b> {named.about}
       </figcaption>
       <div className="scroll panel-scroll">
         {ofHeads && sharedBy(heads, hook) > 1 && <Brackets heads={heads} panel={panel} width={cell.width} />}
         <Heatmap
           {...shared}
-          label={`${hook}, ${HOOK_MEANING[hook]}: ${sides.join(" by ")}`}
+          label={`${named.name}, ${named.about}: ${sides.join(" by ")}`}
           theme={theme}
           cell={cell}
           cursor={cursor}
           onCursor={(place) => {
             setCursor(place);
             onCell?.(place && cellAt(place));
-            onSaid(place === null ? "" : `${hook}, ${sayAt(cellAt(place))}`);
+            onSaid(place === null ? "" : `${named.name}, ${sayAt(cellAt(place))}`);
           }}
           onOpen={onOpen && ((place) => onOpen(panel, cellAt(place)))}
           doubtful={ownDoubt}
           readOut={sayAt(cursor && cellAt(cursor))}
         />
       </div>
-      <HeatmapTable {...shared} caption={hook} />
+      <HeatmapTable {...shared} caption={named.name} />
     </figure>
   );
 }

@@ -1,4 +1,4 @@
-/** A sweep that is a table over any axes, heads or pairs for two: as it comes, and when it is over. */
+/** A sweep that is a table over any axes, heads, features, checkpoints or pairs: as it comes, and when it is over. */
 
 import { useState } from "react";
 import { asError } from "../api/errors";
@@ -10,6 +10,9 @@ import { EmptyState } from "../widgets/EmptyState";
 import { ErrorNote } from "../widgets/ErrorNote";
 import { count, grouped } from "../widgets/numbers";
 import { useNow } from "../widgets/useNow";
+import { isOfEdges, isOfNodes } from "./circuit";
+import { isCourse } from "./course";
+import { isOfFeatures } from "./features";
 import { isOfHeads } from "./heads";
 import { leftText, secondsLeft } from "./pace";
 import { TablePanels } from "./TablePanels";
@@ -17,6 +20,9 @@ import { isTableOver } from "./tableView";
 import type { TableSweep } from "./useTableSweep";
 import { askedTokens, METRIC_NAME, tokenWord } from "./wording";
 
+const CircuitView = lazily(() => import("./CircuitView"));
+const CourseView = lazily(() => import("./CourseView"));
+const FeaturesView = lazily(() => import("./FeaturesView"));
 const HeadsView = lazily(() => import("./HeadsView"));
 const PairsView = lazily(() => import("./PairsView"));
 
@@ -67,6 +73,11 @@ function Body({ id, found, sweep, model, theme }: TableResultProps & { readonly 
   const heads = model.heads ?? null;
   if (found.pairs != null || view.pairs > 0 || "pairs" in request) {
     return <PairsView id={id} found={found} view={view} finished={finished} heads={heads} theme={theme} />;
+  }
+  if (isCourse(found)) return <CourseView found={found} finished={finished} heads={heads} theme={theme} />;
+  if (record !== null && isOfFeatures(found)) return <FeaturesView found={found} record={record} finished={finished} />;
+  if (heads !== null && (isOfEdges(found) || isOfNodes(found))) {
+    return <CircuitView found={found} finished={finished} heads={heads} layers={model.n_layers} theme={theme} />;
   }
   if (heads !== null && isOfHeads(found)) {
     const { clean, corrupt } = request;

@@ -1,23 +1,31 @@
-/** Where and how: hooks, layers, pairing, alpha, and the source run. */
+/** Where and how: weights, hooks, layers, features, pairing, alpha, and the source run. */
 
+import type { RunRow } from "../api/runs";
 import type { Capabilities, Hook, Pairing, SourceRun } from "../api/types";
 import { HOOK_MEANING } from "../widgets/look.generated";
 import type { AlignedPrompts } from "./alignment";
+import { CourseFields } from "./CourseFields";
 import { EMPTY_DRAFT, HEAD_HOOKS, hooksOver, isOfEdges, PAIRINGS, parseLayers, type Draft, type Over } from "./draft";
 import { EMPTY_EDGES, EMPTY_SCORED } from "./edgeDraft";
 import { EdgeFields, ScoredFields } from "./EdgeFields";
+import { EMPTY_FEATURES } from "./featureDraft";
+import { FeatureFields } from "./FeatureFields";
 
 interface WhereFieldsProps {
   readonly draft: Draft;
   readonly change: (changes: Partial<Draft>) => void;
   readonly capabilities: Capabilities;
   readonly aligned: AlignedPrompts | null;
+  /** Source runs that are kept. */
   readonly runs: readonly SourceRun[];
+  /** Training runs that have checkpoints. */
+  readonly trained: readonly RunRow[];
 }
 
 const OVER: readonly (readonly [Over, string])[] = [
   ["sites", "whole layers"],
   ["heads", "single heads"],
+  ["features", "features"],
   ["edges", "edges"],
   ["attribution", "attribution"],
 ];
@@ -30,10 +38,13 @@ const PAIRING_MEANING: Record<Pairing, string> = {
   mean: "each takes the other span's mean",
 };
 
-export function WhereFields({ draft, change, capabilities, aligned, runs }: WhereFieldsProps) {
+export function WhereFields({ draft, change, capabilities, aligned, runs, trained }: WhereFieldsProps) {
   const { n_layers: nLayers, hooks } = capabilities.model;
   const badLayers = parseLayers(draft.layers, nLayers) === null;
   const hasHooks = draft.over === "sites" || draft.over === "heads";
+  const ofFeatures = draft.over === "features";
+  const own = trained.find(({ run }) => run === draft.course.run)?.layers ?? [];
+  const dictionaries = [...new Set([...(capabilities.dictionary_layers ?? []), ...own])];
   const toggle = (hook: Hook, on: boolean) =>
     change({ hooks: hooksOver(draft.over).filter((each) => (each === hook ? on : draft.hooks.includes(each))) });
   return (
@@ -48,7 +59,7 @@ export function WhereFields({ draft, change, capabilities, aligned, runs }: Wher
                 type="radio"
                 name="over"
                 checked={draft.over === over}
-                onChange={() => change({ over, ...usualOf(over) })}
+                onChange={() => change({ over, ...usualOf(over, dictionaries) })}
               />
               <span>{name}</span>
             </label>
@@ -71,10 +82,11 @@ export function WhereFields({ draft, change, capabilities, aligned, runs }: Wher
           ))}
         </div>
       )}
+      {ofFeatures && <FeatureFields draft={draft} change={change} layers={dictionaries} />}
       {draft.over === "attribution" && <ScoredFields draft={draft} change={change} />}
       {isOfEdges(draft) && <EdgeFields draft={draft} change={change} />}
       <div className="short-fields">
-        {!isOfEdges(draft) && (
+        {!isOfEdges(draft) && !ofFeatures && (
           <label className="field">
             <span>
               Layers <small>all, 0-{nLayers - 1}, 0:{nLayers}:5</small>
@@ -121,14 +133,22 @@ export function WhereFields({ draft, change, capabilities, aligned, runs }: Wher
           </select>
         </label>
       )}
-      {draft.over === "sites" && draft.pairs === "" && <SourceField draft={draft} change={change} runs={runs} />}
+      {draft.pairs === "" && <CourseFields draft={draft} change={change} runs={trained} />}
+      {draft.over === "sites" && draft.pairs === "" && draft.course.run === "" && <SourceField draft={draft} change={change} runs={runs} />}
     </fieldset>
   );
 }
 
 /** What a draft begins with when the cells become these. */
-function usualOf(over: Over): Partial<Draft> {
-  return { hooks: over === "heads" ? HEAD_HOOKS : EMPTY_DRAFT.hooks, positions: "all", edges: EMPTY_EDGES, scored: EMPTY_SCORED };
+function usualOf(over: Over, dictionaries: readonly number[]): Partial<Draft> {
+  const layer = dictionaries[Math.floor(dictionaries.length / 2)] ?? null;
+  return {
+    hooks: over === "heads" ? HEAD_HOOKS : EMPTY_DRAFT.hooks,
+    positions: "all",
+    edges: EMPTY_EDGES,
+    scored: EMPTY_SCORED,
+    features: over === "features" ? { ...EMPTY_FEATURES, layer } : EMPTY_FEATURES,
+  };
 }
 
 function SourceField({ draft, change, runs }: Pick<WhereFieldsProps, "draft" | "change" | "runs">) {

@@ -5,6 +5,7 @@
 
 import type { Hook, Metric, Pairing, PatchSweepRequest, SweepRecord } from "../api/types";
 import { ranges } from "../widgets/numbers";
+import { courseOfQuery, EMPTY_COURSE, putCourse, type CourseDraft } from "./courseDraft";
 import {
   EMPTY_EDGES,
   EMPTY_SCORED,
@@ -15,10 +16,11 @@ import {
   type EdgeDraft,
   type ScoredDraft,
 } from "./edgeDraft";
+import { EMPTY_FEATURES, featuresOfQuery, putFeatures, type FeatureDraft } from "./featureDraft";
 
-/** What stands in the cells: sites of whole layers, single heads, edges; or either of these to first order. */
-export type Over = "sites" | "heads" | "edges" | "attribution";
-export const OVERS: readonly Over[] = ["sites", "heads", "edges", "attribution"];
+/** What stands in the cells: sites of whole layers, single heads, features, edges; or scores to first order. */
+export type Over = "sites" | "heads" | "features" | "edges" | "attribution";
+export const OVERS: readonly Over[] = ["sites", "heads", "features", "edges", "attribution"];
 
 export interface Draft {
   readonly over: Over;
@@ -44,6 +46,10 @@ export interface Draft {
   readonly edges: EdgeDraft;
   /** Of `attribution`. */
   readonly scored: ScoredDraft;
+  /** Of `features`. */
+  readonly features: FeatureDraft;
+  /** Through the checkpoints of a run. */
+  readonly course: CourseDraft;
 }
 
 export const EMPTY_DRAFT: Draft = {
@@ -63,6 +69,8 @@ export const EMPTY_DRAFT: Draft = {
   run: "",
   edges: EMPTY_EDGES,
   scored: EMPTY_SCORED,
+  features: EMPTY_FEATURES,
+  course: EMPTY_COURSE,
 };
 
 export const HOOKS: readonly Hook[] = ["pre_attn", "post_attn", "post_block", "mlp_in", "mlp_out"];
@@ -97,6 +105,8 @@ export function queryOfDraft(draft: Draft): URLSearchParams {
   put("run", draft.run, "");
   if (isOfEdges(draft)) putEdges(query, draft.edges);
   if (draft.over === "attribution") putScored(query, draft.scored);
+  if (draft.over === "features") putFeatures(query, draft.features);
+  putCourse(query, draft.course);
   return query;
 }
 
@@ -128,6 +138,8 @@ export function draftOfQuery(query: URLSearchParams): Draft | null {
     run: query.get("run") ?? "",
     edges: query.has("senders") ? edgesOfQuery(query) : EMPTY_EDGES,
     scored: scoredOfQuery(query),
+    features: over === "features" ? featuresOfQuery(query) : EMPTY_FEATURES,
+    course: courseOfQuery(query),
   };
 }
 
@@ -196,7 +208,7 @@ export function lacks(draft: Draft): string | null {
   if (draft.corrupt.trim() === "") return "Write the corrupt prompt: the one that is patched.";
   if (draft.answer === "") return "Choose the answer: the token that is graded.";
   if (draft.metric === "logit_diff" && draft.foil === "") return "Choose the foil: the answer's rival.";
-  if (draft.hooks.length === 0) return "Choose at least one hook.";
+  if (draft.hooks.length === 0 && draft.over !== "features") return "Choose at least one hook.";
   if (draft.positions !== "all" && draft.positions.length === 0) return "Choose at least one position.";
   return null;
 }

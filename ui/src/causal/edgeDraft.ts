@@ -25,11 +25,13 @@ export interface ScoredDraft {
   readonly sample: number | null;
   /** Nodes at single positions, instead of at all of them at once. */
   readonly each: boolean;
+  /** How many of the strongest are run together, as circuits: `10, 40`; nothing for none. */
+  readonly circuits: string;
 }
 
 export const EMPTY_EDGES: EdgeDraft = { senders: "z, mlp_out", receivers: "logits, total", frozen: "edge" };
 export const EVERY_EDGE: EdgeDraft = { senders: "all", receivers: "all", frozen: "edge" };
-export const EMPTY_SCORED: ScoredDraft = { targets: "nodes", gradient: "atp", steps: 5, verify: 40, sample: 40, each: false };
+export const EMPTY_SCORED: ScoredDraft = { targets: "nodes", gradient: "atp", steps: 5, verify: 40, sample: 40, each: false, circuits: "10, 40" };
 
 export const FROZEN: readonly Frozen[] = ["edge", "path", "path+mlps"];
 export const GRADIENTS: readonly Gradient[] = ["atp", "eap-ig"];
@@ -58,6 +60,7 @@ export function putScored(query: URLSearchParams, draft: ScoredDraft): void {
   put("gradient", draft.gradient);
   for (const name of ["steps", "verify", "sample"] as const) put(name, draft[name] === null ? "" : String(draft[name]));
   put("each", String(draft.each));
+  put("circuits", draft.circuits);
 }
 
 export function edgesOfQuery(query: URLSearchParams): EdgeDraft {
@@ -80,6 +83,7 @@ export function scoredOfQuery(query: URLSearchParams): ScoredDraft {
     verify: whole("verify"),
     sample: whole("sample"),
     each: query.get("each") === "true",
+    circuits: query.get("circuits") ?? EMPTY_SCORED.circuits,
   };
 }
 
@@ -91,6 +95,17 @@ export function nodeNames(text: string): string[] {
     .filter((name) => name !== "");
 }
 
+/** `10, 40` as sizes; null where something is none. */
+export function circuitSizes(text: string): number[] | null {
+  const words = text.split(/[\s,]+/).filter((word) => word !== "");
+  return words.every((word) => /^[1-9]\d{0,6}$/.test(word)) ? [...new Set(words.map(Number))] : null;
+}
+
+/** Whether circuits can be made of what is scored: edges are of all positions at once. */
+export function hasCircuits({ targets, each }: ScoredDraft): boolean {
+  return targets === "edges" || !each;
+}
+
 /** What an edge draft lacks before the server can judge it. */
 export function edgesLack({ senders, receivers }: EdgeDraft): string | null {
   if (nodeNames(senders).length === 0) return "Name senders: embed, z:9.6, z:9, z, mlp_out:3, or all.";
@@ -98,9 +113,11 @@ export function edgesLack({ senders, receivers }: EdgeDraft): string | null {
   return null;
 }
 
-export function scoredLacks({ gradient, steps, verify, sample }: ScoredDraft): string | null {
+export function scoredLacks(draft: ScoredDraft): string | null {
+  const { gradient, steps, verify, sample, circuits } = draft;
   if (verify === null || sample === null) return "Write how many cells are to be run, 0 or more.";
   if (gradient === "eap-ig" && (steps === null || steps < 1)) return "Write at how many points the gradient is taken, 1 or more.";
+  if (hasCircuits(draft) && circuitSizes(circuits) === null) return "Write sizes of circuits such as 10, 40, or none.";
   return null;
 }
 
@@ -111,12 +128,14 @@ export function edgesAsked({ senders, receivers, frozen }: EdgeDraft): Partial<S
 /** How cells are scored; and of nodes, which. */
 export function scoredAsked(draft: ScoredDraft, edges: EdgeDraft, layers: number[]): Partial<SweepRequest> {
   const { targets, gradient, steps, verify, sample, each } = draft;
+  const circuits = hasCircuits(draft) ? (circuitSizes(draft.circuits) ?? []) : [];
   return {
     method: "attribution",
     gradient,
     ...(gradient === "eap-ig" ? { steps: steps ?? 5 } : {}),
     verify: verify ?? 0,
     sample: sample ?? 0,
+    ...(circuits.length > 0 ? { circuits } : {}),
     ...(targets === "edges"
       ? edgesAsked({ ...edges, frozen: "edge" })
       : { hooks: [...NODE_HOOKS], layers, positions: each ? "each" : "together" }),
@@ -127,7 +146,7 @@ export function edgesOfRequest({ senders, receivers, frozen }: Partial<SweepRequ
   return { senders: (senders ?? []).join(", "), receivers: (receivers ?? []).join(", "), frozen: frozen ?? "edge" };
 }
 
-export function scoredOfRequest({ senders, gradient, steps, verify, sample, positions }: Partial<SweepRequest>): ScoredDraft {
+export function scoredOfRequest({ senders, gradient, steps, verify, sample, positions, circuits }: Partial<SweepRequest>): ScoredDraft {
   return {
     targets: senders ? "edges" : "nodes",
     gradient: gradient ?? "atp",
@@ -135,5 +154,6 @@ export function scoredOfRequest({ senders, gradient, steps, verify, sample, posi
     verify: verify ?? 200,
     sample: sample ?? 200,
     each: positions === "each",
+    circuits: (circuits ?? []).join(", "),
   };
 }

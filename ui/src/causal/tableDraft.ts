@@ -1,13 +1,15 @@
-/** A draft as a general request, a table over heads, edges or many pairs, and back from one of the past. */
+/** A draft as a general request, a table over heads, features, edges, checkpoints or many pairs, and back from one of the past. */
 
 import type { Metric, PromptPair, SweepRecord, SweepRequest } from "../api/types";
 import { ranges } from "../widgets/numbers";
+import { courseAsked, courseLacks, courseOfRequest } from "./courseDraft";
 import { EMPTY_DRAFT, hooksOver, idOf, idText, isOfEdges, lacks, METRICS, parseLayers, type Draft } from "./draft";
 import { edgesAsked, edgesLack, edgesOfRequest, NODE_HOOKS, scoredAsked, scoredLacks, scoredOfRequest } from "./edgeDraft";
+import { featuresAsked, featuresLack, featuresOfRequest } from "./featureDraft";
 
 /** Whether a draft is a table: what the classic request has no words for. */
 export function isTable(draft: Draft): boolean {
-  return draft.over !== "sites" || draft.pairs !== "";
+  return draft.over !== "sites" || draft.pairs !== "" || draft.course.run !== "";
 }
 
 export type PreparedTable =
@@ -18,13 +20,14 @@ export type PreparedTable =
 export function prepareTable(draft: Draft, nLayers: number, pairs: readonly PromptPair[] | null): PreparedTable {
   const layers = parseLayers(draft.layers, nLayers);
   const refused = (problem: string): PreparedTable => ({ request: null, problem });
-  const problem = lacks(draft) ?? edgeProblem(draft);
+  const problem = lacks(draft) ?? edgeProblem(draft) ?? featureProblem(draft) ?? courseProblem(draft);
   if (problem !== null) return refused(problem);
-  if (layers === null && !isOfEdges(draft)) return refused(`Layers are “all”, or numbers from 0 to ${nLayers - 1} such as 0-4, 7 or 0:${nLayers}:5.`);
+  if (layers === null && !isOfEdges(draft) && draft.over !== "features") return refused(`Layers are “all”, or numbers from 0 to ${nLayers - 1} such as 0-4, 7 or 0:${nLayers}:5.`);
   if (draft.alpha === null) return refused("Write alpha, a number: 1 replaces, 0 changes nothing.");
   if (draft.pairs !== "" && pairs === null) return refused(whyNoPairs(draft.pairs));
   const request = {
     ...cellsAsked(draft, layers ?? []),
+    ...courseAsked(draft.course),
     metric: draft.metric,
     alpha: draft.alpha,
     pairing: draft.pairing,
@@ -37,8 +40,10 @@ export function prepareTable(draft: Draft, nLayers: number, pairs: readonly Prom
 function cellsAsked(draft: Draft, layers: number[]): Partial<SweepRequest> {
   if (draft.over === "edges") return edgesAsked(draft.edges);
   if (draft.over === "attribution") return scoredAsked(draft.scored, draft.edges, layers);
+  if (draft.over === "features") return featuresAsked(draft.features);
   const sites = { hooks: [...draft.hooks], layers };
-  return draft.over === "heads" ? { ...sites, positions: headPositions(draft) } : sites;
+  if (draft.over === "heads") return { ...sites, positions: headPositions(draft) };
+  return draft.positions === "all" || draft.pairs !== "" ? sites : { ...sites, positions: [...draft.positions] };
 }
 
 function edgeProblem(draft: Draft): string | null {
@@ -47,6 +52,19 @@ function edgeProblem(draft: Draft): string | null {
     return "Edges and attribution are of one pair here: choose “one, written below”. Over many: sonde attribute --pairs.";
   }
   return (isOfEdges(draft) ? edgesLack(draft.edges) : null) ?? (draft.over === "attribution" ? scoredLacks(draft.scored) : null);
+}
+
+function featureProblem(draft: Draft): string | null {
+  return draft.over === "features" ? featuresLack(draft.features) : null;
+}
+
+function courseProblem(draft: Draft): string | null {
+  if (draft.course.run === "") return null;
+  if (draft.pairs !== "") return "Checkpoints are of one pair: choose “one, written below”.";
+  if (draft.over === "edges" || draft.over === "attribution") {
+    return "Edges and attribution are of the loaded model here: choose its weights.";
+  }
+  return courseLacks(draft.course);
 }
 
 function whyNoPairs(name: string): string {
@@ -67,13 +85,16 @@ function headPositions(draft: Draft): "together" | number[] {
 export function draftOfTable(record: SweepRecord): Draft | null {
   const request = record.provenance.request as Partial<SweepRequest>;
   const cells = cellsOf(request);
-  if (typeof request.clean !== "string" || typeof request.corrupt !== "string" || cells === null) return null;
+  const course = courseOfRequest(request);
+  if (typeof request.clean !== "string" || typeof request.corrupt !== "string") return null;
+  if (cells === null || course === null || request.reward) return null;
   const layers = Array.isArray(request.layers) ? request.layers : [];
   const text = (token: unknown) => (typeof token === "string" ? token : typeof token === "number" ? idText(token) : "");
   const all = layers.length === 0 || layers.length === record.provenance.n_layers;
   return {
     ...EMPTY_DRAFT,
     ...cells,
+    course,
     clean: request.clean,
     corrupt: request.corrupt,
     answer: text(request.answer),
@@ -94,7 +115,16 @@ function cellsOf(request: Partial<SweepRequest>): Partial<Draft> | null {
     return { over: "attribution", scored: scoredOfRequest(request), ...edges };
   }
   if (request.method === "adaptive") return null;
+  if (request.features) {
+    const features = featuresOfRequest(request);
+    return features && { over: "features", features };
+  }
   if (request.senders) return { over: "edges", edges: edgesOfRequest(request) };
-  if (hooks.length === 0 || !hooks.every((hook) => hooksOver("heads").some((each) => each === hook))) return null;
-  return { over: "heads", hooks: hooksOver("heads").filter((hook) => hooks.includes(hook)) };
+  const over = (["heads", "sites"] as const).find((each) => hooks.every((hook) => hooksOver(each).some((known) => known === hook)));
+  if (hooks.length === 0 || over === undefined) return null;
+  return { over, hooks: hooksOver(over).filter((hook) => hooks.includes(hook)), positions: positionsOf(request) };
+}
+
+function positionsOf({ positions }: Partial<SweepRequest>): Draft["positions"] {
+  return Array.isArray(positions) ? positions.filter((each) => typeof each === "number") : "all";
 }

@@ -10,7 +10,7 @@ import { draftOfTable } from "./tableDraft";
 
 const SETTLE_MS = 300;
 /** What the address says of the sweep that is shown, which another draft beside it does not change. */
-const KEPT = ["with", "beside", "as", "head", "sort", "least", "pick"];
+const KEPT = ["with", "beside", "as", "head", "sort", "least", "pick", "step", "against", "strongest"];
 const FIRST_DRAFT = exampleDraft("eiffel");
 
 interface Edited {

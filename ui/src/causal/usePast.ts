@@ -1,5 +1,7 @@
 /** Sweeps of the past, stored source runs, and what a sweep would cost. */
 
+import { useMemo } from "react";
+import { listRuns, type RunRow } from "../api/runs";
 import { listSourceRuns } from "../api/sources";
 import { estimateSweep, estimateTable, sweepHistory, sweepRecord, tableRecord, type HistoryQuestion } from "../api/sweeps";
 import type { Estimate, PatchSweepRequest, SourceRunList, SweepHistory, SweepRecord, SweepRequest } from "../api/types";
@@ -9,6 +11,7 @@ import { useKept } from "../widgets/useKept";
 const HISTORY_MS = 4_000;
 const SEARCH_MS = 150;
 const SOURCES_MS = 4_000;
+const RUNS_MS = 30_000;
 const ESTIMATE_MS = 400;
 
 /** The list stays while another is asked for, so that nothing jumps at a key that is pressed. */
@@ -20,6 +23,12 @@ export function useHistory(asked: HistoryQuestion): Resource<SweepHistory> {
 
 export function useSourceRuns(): Resource<SourceRunList> {
   return useResource("sources", listSourceRuns, { every: SOURCES_MS });
+}
+
+/** Runs that have a checkpoint to be swept. */
+export function useTrainedRuns(): readonly RunRow[] {
+  const { data } = useResource("trained runs", listRuns, { every: RUNS_MS });
+  return useMemo(() => (data?.runs ?? []).filter(({ last_checkpoint: last }) => last !== null), [data]);
 }
 
 export function useRecord(id: string | null): Resource<SweepRecord> {

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from sonde.backends.base import Backend
 from sonde.errors import EngineLost, ServerStopping
+from sonde.sae import shipped
 from sonde.schema import (
     Capabilities,
     ExportFormat,
@@ -83,9 +84,9 @@ def _not_ready(parts: Parts) -> str | None:
 def _capabilities(parts: Parts, backend: Backend) -> Capabilities:
     runs = backend.manifests().values()
     queues = {kind: Queue(active=a, waiting=w) for kind, (a, w) in parts.engine.counts().items()}
-    limits = parts.limits
+    limits, model = parts.limits, backend.describe()
     return Capabilities(
-        model=backend.describe(),
+        model=model,
         metrics=list(get_args(Metric)),
         pairings=list(get_args(Pairing)),
         export_formats=list(get_args(ExportFormat)),
@@ -102,5 +103,6 @@ def _capabilities(parts: Parts, backend: Backend) -> Capabilities:
             used_bytes=sum(run.bytes for run in runs),
             budget_bytes=backend.source_budget(),
         ),
+        dictionary_layers=list(shipped.layers()) if model.name == shipped.MODEL else [],
         versions=parts.versions,
     )

@@ -1,6 +1,7 @@
 /** What changing a feature did, as a bar from nothing; what random directions did, as ticks behind it. */
 
 import type { FeatureRow } from "./testView";
+import "./bar.css";
 
 const WIDTH = 150;
 const HEIGHT = 20;

@@ -22,8 +22,8 @@ export function askedOf(entry: SweepEntry | null, notes: Readonly<Record<string,
   const axis = request?.features;
   if (!request || !axis) return NOTHING;
   return {
-    top: axis.numbers ? axis.numbers.length : (axis.top ?? TOP),
-    also: axis.also ?? (request.reward ? (axis.numbers ?? []) : []),
+    top: axis.numbers || axis.by === "activation" ? 0 : (axis.top ?? TOP),
+    also: [...(axis.numbers ?? []), ...(axis.also ?? [])],
     brightest: (notes.brightest ?? "").split(", ").filter((each) => each !== "").map(Number),
     layer: axis.layer,
     model: request.model ?? (request.reward ? `${request.reward.run}@the reward` : null),

@@ -66,6 +66,8 @@ describe("a test as it fills", () => {
       "Of 2 features that attribution put first, 0 move the answer more than all 2 random directions of the same length; of the 2 brightest at the last token, 1. By chance alone it would be 1.2 of 3.",
     );
     expect(verdictOf(view, ASKED)).not.toContain("By chance");
+    expect(verdictOf(view, { top: 0, also: [7, 3, 9], brightest: [] }, 0.4)).toMatch(/^Of 3 features that were asked about, 1 move/);
+    expect(verdictOf({ rows: [], draws: 2 }, ASKED)).toBe("No feature is active here.");
   });
 });
 
@@ -101,6 +103,7 @@ describe("tests of the past", () => {
   it("know what they asked", () => {
     const found = askedOf(entry("one@checkpoint-3", { layer: 15, top: 6, also: [7] }), { brightest: "7, 12" });
     expect(found).toMatchObject({ layer: 15, top: 6, also: [7], brightest: [7, 12], model: "one@checkpoint-3" });
+    expect(askedOf(entry("m", { layer: 15, numbers: [4, 2] }))).toMatchObject({ top: 0, also: [4, 2] });
     expect(askedOf(null).request).toBeNull();
   });
 });

@@ -134,18 +134,29 @@ export function chosenHow({ feature }: FeatureRow, index: number, asked: AskedFo
   return how;
 }
 
+const GROUPS: readonly (readonly [Chosen, string])[] = [
+  ["attribution", "features that attribution put first"],
+  ["asked", "features that were asked about"],
+  ["brightest", "brightest at the last token"],
+];
+
 /** In one line: how many of those chosen by attribution, and of the others, move the metric more than every direction. */
-export function verdictOf(view: TestView, asked: AskedFor, level = 0.05): string {
-  const judged = view.rows.map((row, index) => ({ how: chosenHow(row, index, asked), p: pValue(row, view.draws) }));
-  const of = (kind: Chosen) => judged.filter(({ how }) => how.includes(kind));
+export function verdictOf({ rows, draws }: Pick<TestView, "rows" | "draws">, asked: AskedFor, level = 0.05): string {
+  const judged = rows.flatMap((row, index) => {
+    const how = chosenHow(row, index, asked);
+    return how.length === 0 ? [] : [{ how, p: pValue(row, draws) }];
+  });
   const beyond = (some: typeof judged) => some.filter(({ p }) => p !== null && p <= level).length;
-  const first = of("attribution");
-  const bright = of("brightest");
-  const compared =
-    bright.length === 0 ? "" : `; of the ${bright.length} brightest at the last token, ${beyond(bright)}`;
-  const said = `Of ${first.length} features that attribution put first, ${beyond(first)} move the answer more than all ${view.draws} random directions of the same length${compared}.`;
+  const [first, ...others] = GROUPS.flatMap(([kind, words]) => {
+    const some = judged.filter(({ how }) => how.includes(kind));
+    const told = kind !== "asked" || !judged.some(({ how }) => how.includes("attribution"));
+    return some.length === 0 || !told ? [] : [{ n: some.length, words, beyond: beyond(some) }];
+  });
+  if (first === undefined) return "No feature is active here.";
+  const compared = others.map(({ n, words, beyond: far }) => `; of the ${n} ${words}, ${far}`).join("");
+  const said = `Of ${first.n} ${first.words}, ${first.beyond} move the answer more than all ${draws} random directions of the same length${compared}.`;
   const chance = (level * judged.length).toFixed(1);
-  return beyond(first) + beyond(bright) === 0 ? said : `${said} By chance alone it would be ${chance} of ${judged.length}.`;
+  return beyond(judged) === 0 ? said : `${said} By chance alone it would be ${chance} of ${judged.length}.`;
 }
 
 /** The furthest that any bar or direction reaches: where the scale ends. */

@@ -3,6 +3,8 @@
 import { labelStep } from "./paint";
 
 const MOST_ROWS = 16;
+/** Rows of this height have room for a name each: what is skipped of names cannot be guessed, as a number's neighbour can. */
+const ROOM = 12;
 
 interface RowLabelsProps {
   readonly labels: readonly string[];
@@ -12,7 +14,8 @@ interface RowLabelsProps {
 }
 
 export function RowLabels({ labels, height, active }: RowLabelsProps) {
-  const step = labelStep(labels.length, MOST_ROWS);
+  const named = labels.some((label) => !/^\d+$/.test(label));
+  const step = named && height >= ROOM ? 1 : labelStep(labels.length, MOST_ROWS);
   return (
     <div className="heatmap-rows" aria-hidden="true">
       {labels.map((label, row) => (
