@@ -10,10 +10,12 @@ from sonde.cli.demo_index import Entry, html
 from sonde.results.ablation_page import ablation_page
 from sonde.results.attention_page import page as attention_page
 from sonde.results.reward_page import reward_page
+from sonde.results.story_page import story_page
 from tests.results.features import CARD, feature_sweep
 from tests.results.summaries import SHAPES, three_hooks
 from tests.results.test_attention import patterns, scores
 from tests.results.test_reward import result as reward
+from tests.results.told_story import story
 
 
 def pages() -> dict[str, str]:
@@ -27,6 +29,7 @@ def pages() -> dict[str, str]:
         "scores": attention_page(scores()),
         "feature": ablation_page(feature_sweep(), {1740: CARD}, "Features of a test"),
         "reward": reward_page(reward()),
+        "story": story_page(story(), reward()),
         "demo": html([entry]),
     }
 

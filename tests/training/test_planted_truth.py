@@ -22,6 +22,7 @@ from sonde.sae.feature_file import FEATURES
 from sonde.sae.formats.sonde import save_autoencoder
 from sonde.sae.load import load_autoencoder
 from sonde.schema.changed import Changed
+from sonde.schema.story import Story
 from sonde.training import SidecarCallback
 from tests.cli import shell
 from tests.tiny_model import SENTENCES, tiny_llama, tiny_tokenizer
@@ -152,3 +153,26 @@ def test_the_reward_itself_hangs_on_that_direction_and_on_no_other_as_much(run: 
         assert p is not None
         assert p < 0.05
     assert found.verdict.startswith(f"The reward hangs on {LAYER}:{PLANTED}")
+
+
+@pytest.mark.slow
+def test_the_story_follows_that_direction_and_says_what_it_could_not_ask(run: Path) -> None:
+    page = run.parent / "story.html"
+    said = shell.sonde(
+        "runs", "story", run, "--features", 4, "--follow", 1, "--save", page, "--json"
+    )
+    assert said.exit_code == 0, said.output
+    told = Story.model_validate(json.loads(said.stdout))
+    (followed,) = told.followed
+    assert (followed.layer, followed.feature) == (LAYER, PLANTED)
+    # in sixteen dimensions one random direction of nineteen points nearly the same way
+    at = followed.course[-1]
+    assert at.undone is not None
+    assert max(map(abs, at.random)) > at.undone == told.changed.features[0].undone
+    assert told.chosen == "most"
+    assert followed.moved_since is None
+    assert "as far as is known: of 4 features" in page.read_text()
+    assert len(followed.activity) == len(told.steps) == len(told.rewards) == STEPS
+    assert told.reward is None, "a run with a reward of somebody's own is not graded unasked"
+    assert any("the reward was not tested" in reason for reason in told.reasons)
+    assert any("promote is not known" in reason for reason in told.reasons), "the file is empty"

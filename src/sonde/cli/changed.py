@@ -7,7 +7,7 @@ out is kept with the run too, and shown by the page.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,8 +103,18 @@ def steps_of(layout: RunLayout, first: int | None, last: int | None) -> tuple[in
     return first, last
 
 
-def compare(layout: RunLayout, first: int, last: int, asked: Effort, shown: Progress) -> Changed:
-    """Read the texts on both, put features back on the later one, and tell."""
+def compare(
+    layout: RunLayout,
+    first: int,
+    last: int,
+    asked: Effort,
+    shown: Progress,
+    only: Sequence[Feature] | None = None,
+) -> Changed:
+    """Read the texts on both, put features back on the later one, and tell.
+
+    `only` are the features that are put back, instead of those that moved furthest.
+    """
     from sonde.sae.changed import text_of, told
     from sonde.sae.gained import moves, read, undone
 
@@ -128,7 +138,10 @@ def compare(layout: RunLayout, first: int, last: int, asked: Effort, shown: Prog
     model = load_step(layout, last, last, shown)
     after = read(model.backend, texts, saes)
     every = moves(before, after, saes)
-    chosen = [move for layer in saes for move in _of_layer(every, layer)[: asked.features]]
+    if only is None:
+        chosen = [move for layer in saes for move in _of_layer(every, layer)[: asked.features]]
+    else:
+        chosen = [move for move in every if (move.layer, move.feature) in only]
     found = undone(
         model.backend,
         texts,

@@ -42,6 +42,8 @@ class Asked:
     draws: int | None
     seed: int
     sae: str | None
+    top: int | None = None
+    """How many features, where none is named."""
 
 
 def rewarding(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -145,8 +147,9 @@ def _features(layout: RunLayout, asked: Asked) -> tuple[FeatureAxis, Path]:
     if folder is None:
         raise BadRequest(f"{reason}; name the dictionary with --sae")
     axis = FeatureAxis(
-        layer=layer, numbers=asked.features, how=asked.how, value=asked.value, draws=asked.draws
-    )
+        layer=layer, numbers=asked.features, how=asked.how, value=asked.value, draws=asked.draws,
+        top=asked.top,
+    )  # fmt: skip
     return axis, folder
 
 

@@ -1,7 +1,7 @@
 """`sonde runs`: which runs there are, what is in one, and one to take along.
 
-From the files alone: no server, no model, no torch; `changed` alone loads checkpoints. It says what
-the server's routes answer.
+From the files alone: no server, no model, no torch; `changed` and `story` alone load checkpoints.
+It says what the server's routes answer.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from sonde.cli.changed import changed
 from sonde.cli.finding import analysed, find, hub_of, no_runs, placed, read_all
 from sonde.cli.options import as_json, number
 from sonde.cli.progress import progress
+from sonde.cli.story import story
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -29,6 +30,7 @@ Examples:
   sonde runs list
   sonde runs show
   sonde runs changed my-run
+  sonde runs story my-run --save story.html
   sonde runs export my-run --to my-run.zip
   sonde runs export my-run --to my-run.html
   sonde runs export my-run --to my-run-parquet --format parquet
@@ -44,6 +46,7 @@ def command() -> None:
 
 
 command.add_command(changed)
+command.add_command(story)
 
 
 @command.command("list")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ from sonde.schema.table import (
 )
 from sonde.statistics import Effects, Stability, effects, stability
 from sonde.statistics.bootstrap import Method
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ByHook = dict[Hook, Values]
 
@@ -64,6 +67,8 @@ class PairSweep(Sweep):
     result.p["z"], result.q["z"]  # family-wise by sign flips; false discoveries
     result.per_pair["z"]          # [pairs, layers, heads]
     result.significant["z"]       # what pictures do not hatch
+    result.verdict                # in a sentence
+    result.intervals(8)           # the strongest cells, as a picture
     result.stability              # would other pairs have shown the same cells?
     result.dropped                # pairs that are not in it, and why
     """
@@ -257,6 +262,21 @@ class PairSweep(Sweep):
         return [*super().facts, *told]
 
     # Ways out.
+
+    def intervals(self, k: int = 8) -> Figure:
+        """The k strongest cells with their intervals, the strongest on top; a notebook shows it."""
+        import matplotlib.pyplot  # noqa: F401  what makes a notebook show figures
+
+        from sonde.results.intervals import interval_plot
+
+        return interval_plot(self, k)
+
+    @property
+    def verdict(self) -> str:
+        """Which cells matter over these pairs, in a sentence; or that none is known to."""
+        from sonde.results.intervals import verdict
+
+        return verdict(self)
 
     def to_csv(self, path: PathLike | None = None) -> str:
         """One line a cell with its statistics; every pair's values are in `.json`, `.parquet`."""

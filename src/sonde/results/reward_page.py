@@ -30,15 +30,19 @@ def reward_page(result: RewardSweep) -> str:
     return document(result.verdict, "\n".join(body(result, heading="h1")), _STYLE)
 
 
-def body(result: RewardSweep, heading: str) -> Iterator[str]:
+def body(result: RewardSweep, heading: str, *, alone: bool = True) -> Iterator[str]:
+    """`alone` says how to read it and where it comes from; within another page that does."""
     found, source = result.reward, result.provenance
     yield f"<{heading}>{escape(found.verdict)}</{heading}>"
     yield f"<p>{escape(without(found))}.</p>"
     yield _bars(found.effects)
+    beneath = "h2" if alone else "h4"
     for each in found.effects:
-        yield f"<h2>{escape(each.label)} · {escape(in_words(each))}</h2>"
+        yield f"<{beneath}>{escape(each.label)} · {escape(in_words(each))}</{beneath}>"
         rows = [_row(changed) for changed in result.completions(each.feature)[: 3 * SHOWN]]
         yield scrolling(f"<table>{''.join(rows)}</table>", f"completions with {each.label} changed")
+    if not alone:
+        return
     yield (
         "<h2>How to read it</h2><p>Every prompt is completed without a change and with each "
         "feature changed at every position, with the same random numbers, and graded as the run "
