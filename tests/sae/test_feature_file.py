@@ -1,5 +1,6 @@
 """Features in a compact file."""
 
+import lzma
 from pathlib import Path
 
 import pytest
@@ -47,8 +48,39 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     write_features(path, [made(1)])
     with pytest.raises(BadRequest, match="has feature 1 in line 1"):
         read_feature(path, 0)
-    import lzma
-
     path.write_bytes(lzma.compress(b'{"feature": 0}\n'))
     with pytest.raises(BadRequest, match="no feature"):
         read_feature(path, 0)
+
+
+def test_files_that_spell_snippets_out_are_read(tmp_path: Path) -> None:
+    lines = "".join(f"{made(i).model_dump_json()}\n" for i in range(3))
+    (tmp_path / FEATURES).write_bytes(lzma.compress(lines.encode()))
+    assert read_some(tmp_path / FEATURES, range(3)) == [made(i) for i in range(3)]
+
+
+def test_text_that_many_snippets_share_is_written_once(tmp_path: Path) -> None:
+    words = [f" word{i}" for i in range(60)]
+    features = [
+        made(i).model_copy(
+            update={
+                "snippets": [
+                    Snippet(tokens=words[at : at + 15], heat="9" * 15, value=float(i), part="low")
+                    for at in range(i, 40 + i)
+                ]
+            }
+        )
+        for i in range(5)
+    ]
+    write_features(tmp_path / FEATURES, features)
+    assert read_some(tmp_path / FEATURES, range(5)) == features
+    text = lzma.decompress((tmp_path / FEATURES).read_bytes())
+    assert text.count(b" word20") == 1
+
+
+def test_a_snippet_outside_the_text_is_refused(tmp_path: Path) -> None:
+    write_features(tmp_path / FEATURES, [made(0)])
+    text = lzma.decompress((tmp_path / FEATURES).read_bytes())
+    (tmp_path / FEATURES).write_bytes(lzma.compress(text.replace(b'"at":[0]', b'"at":[1]')))
+    with pytest.raises(BadRequest, match="no feature"):
+        read_feature(tmp_path / FEATURES, 0)

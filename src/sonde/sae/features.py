@@ -13,7 +13,7 @@ The third is the direct way only. What later layers make of a feature is a quest
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ from sonde.sae.buffer import counts, passes
 from sonde.sae.corpus import Contexts
 from sonde.sae.habits import Habits, read_habits
 from sonde.sae.peaks import AFTER, BEFORE, TOP, Peaks, find_peaks
-from sonde.schema.feature import Feature, Neighbour, Snippet, TokenShare
+from sonde.schema.feature import Feature, Neighbour, Part, Snippet, TokenShare
 
 SNIPPETS: Final = 24
 HIGHEST: Final = 10
@@ -203,7 +203,7 @@ def _snippets(
     return out
 
 
-def part_of(rank: int, value: float, highest: float) -> Literal["top", "middle", "low"]:
+def part_of(rank: int, value: float, highest: float) -> Part:
     """Its highest peaks are the top; of the others, what is above a third of those the middle."""
     if rank < TOP:
         return "top"

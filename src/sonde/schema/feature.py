@@ -6,6 +6,9 @@ from pydantic import Field, model_validator
 
 from sonde.schema.base import Whole, Wire
 
+Part = Literal["top", "middle", "low"]
+"""Where in a feature's range: of its highest peaks, or of others spaced over the rest."""
+
 
 class Snippet(Wire):
     """A piece of text on which a feature is strongly active."""
@@ -15,8 +18,7 @@ class Snippet(Wire):
     """One digit a token: how active the feature is there, in ninths of `value`."""
     value: float
     """The activation at the strongest token."""
-    part: Literal["top", "middle", "low"] = "top"
-    """Where in the feature's range: of its highest peaks, or of others spaced over the rest."""
+    part: Part = "top"
 
 
 class TokenShare(Wire):
