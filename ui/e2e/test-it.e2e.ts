@@ -86,6 +86,38 @@ it("a click fills bars beside random directions, and says how features were chos
   expect(faults).toEqual([]);
 });
 
+it("a stranger comes from the first page to a feature that is judged on a checkpoint, in fewer than ten clicks", async () => {
+  const { page, faults } = await openPage(browser, { height: 1000 });
+  await page.addInitScript(() => {
+    const count = () => sessionStorage.setItem("clicks", String(Number(sessionStorage.getItem("clicks") ?? "0") + 1));
+    window.addEventListener("click", count, true);
+  });
+  await page.goto(`${server.url}/`);
+  await page.locator(".door", { hasText: "Live" }).click();
+  await page.getByRole("button", { name: /^\d+-\d+$/ }).first().click();
+  await page.getByRole("button", { name: "Test it" }).waitFor();
+  await picture(page, "finding-generation", { of: "body", height: 690 });
+  await page.getByRole("button", { name: "Test it" }).click();
+  const finding = page.getByText(/^(\d+:\d+ matters|None is beyond chance)/);
+  await finding.waitFor();
+  const said = await finding.innerText();
+  expect(said).toMatch(/\d+:\d+.*removed, it moves .* by [+\u2212]\d.*, 19 random directions as long by at most \d.*\(p \d/);
+  await page.getByText(/On trained@checkpoint-\d: each feature/).waitFor();
+  await picture(page, "finding-test", { of: "body", height: 1000 });
+  const name = /\d+:\d+/.exec(said)?.[0] ?? "";
+  await page.getByRole("region", { name: "Effects of features, table" }).getByRole("button", { name, exact: true }).click();
+  await page.getByRole("link", { name: "All about this feature" }).click();
+  await page.getByRole("heading", { name: `Feature ${name.split(":")[1] ?? ""}` }).waitFor();
+  await page.getByRole("heading", { name: "What it means" }).waitFor();
+  await page.getByRole("region", { name: "Causal tests made so far, table" }).getByRole("link", { name: /^trained@checkpoint-\d$/ }).first().waitFor();
+  await picture(page, "finding-feature", { of: "body", height: 1000 });
+  const clicks = await page.evaluate(() => Number(sessionStorage.getItem("clicks")));
+  process.stdout.write(`from the first page to what the feature means: ${clicks} clicks\n`);
+  expect(clicks).toBe(5);
+  expect(await violations(page)).toEqual([]);
+  expect(faults).toEqual([]);
+});
+
 it("a token is tested in place, by keys alone, and what was said after it is the answer", async () => {
   const { page, faults } = await openPage(browser);
   await page.goto(`${server.url}/live/${RUN}`);

@@ -7,7 +7,7 @@ import { useResource } from "../api/useResource";
 import { Link } from "../app/Link";
 import { Bar } from "../live/test/Bar";
 import { askedOf } from "../live/test/past";
-import { pValue, reachOf, verdictOf, type FeatureRow } from "../live/test/testView";
+import { findingOf, pValue, randomText, reachOf, verdictOf, type FeatureRow } from "../live/test/testView";
 import { ListTable, type Column } from "../widgets/ListTable";
 import { decimalsFor, grouped, number, signed } from "../widgets/numbers";
 import { tokenLabel } from "../widgets/tokens";
@@ -59,7 +59,12 @@ export default function FeaturesView({ found, record, finished }: FeaturesViewPr
         Each feature of layer {layer} is {DONE[found.notes.how ?? "patch"]} at all of its positions, and nothing else is
         touched. Bars say how far the {metricName(found)} moves; ticks are random directions of the same length.
       </p>
-      {finished && <p className="verdict">{verdictOf({ rows, draws }, asked)}</p>}
+      {finished && (
+        <>
+          <p className="verdict">{verdictOf({ rows, draws }, asked)}</p>
+          <p>{findingOf({ rows, draws }, DONE[found.notes.how ?? "patch"] ?? "changed", `the ${metricName(found)}`)}</p>
+        </>
+      )}
       <Bars label="Effects of features" last="promotes" rows={byEffect(rows.filter(({ feature }) => feature !== null))} draws={draws}>
         {{
           name: ({ feature, label }) => (
@@ -132,9 +137,4 @@ function runOf({ provenance }: SweepRecord): string | null {
 
 function metricName({ metric }: SweepTable): string {
   return metric in METRIC_NAME ? METRIC_NAME[metric as keyof typeof METRIC_NAME] : metric;
-}
-
-function randomText({ random }: FeatureRow, decimals: number): string {
-  const known = random.filter((each) => each !== null);
-  return known.length === 0 ? "" : `${signed(Math.min(...known), decimals)} to ${signed(Math.max(...known), decimals)}`;
 }

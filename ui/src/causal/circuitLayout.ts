@@ -16,7 +16,9 @@ const LEFT = 58;
 const EDGE = 18;
 const THIN = 0.8;
 const THICK = 5.5;
-const BOW = 70;
+/** How far an edge may swing out that rises past boxes of its own column: less than the margin at the right. */
+const BOW = 36;
+const MARGIN = 26;
 const LETTER = 6.4;
 
 export interface Box {
@@ -75,7 +77,7 @@ function byHead(kind: Scored["kind"], parts: readonly Part[], shape: ModelShape,
   for (let layer = 0; layer < shape.layers; layer++) up.set(layer, (height += layers.has(layer) ? step : FOLDED));
   up.set(shape.layers, (height += step));
   const total = height + 2 * EDGE + BOX.height;
-  const width = LEFT + (shape.heads + 1) * ACROSS + EDGE;
+  const width = LEFT + (shape.heads + 1) * ACROSS + MARGIN;
   const y = (layer: number) => total - EDGE - BOX.height / 2 - (up.get(layer) ?? 0);
   const centre = (node: string) => {
     const { kind: what, layer, head } = nodeOf(node);

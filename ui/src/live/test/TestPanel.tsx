@@ -18,7 +18,7 @@ import type { Scene } from "../scene";
 import { Bar } from "./Bar";
 import { RewardRows } from "./RewardRows";
 import { askedOf } from "./past";
-import { chosenHow, pValue, reachOf, verdictOf, type Chosen, type FeatureRow } from "./testView";
+import { chosenHow, findingOf, pValue, randomText, reachOf, verdictOf, type Chosen } from "./testView";
 import { useStart } from "./useStart";
 import { useTest, type Test } from "./useTest";
 
@@ -72,7 +72,12 @@ export function TestPanel({ scene, id }: { readonly scene: Scene; readonly id: s
       <Ending test={test} request={asked.request} onStarted={(next) => scene.go({ test: next })} />
       {!over && test.stream !== "ended" && <Progress id={id} test={test} />}
       {view.reward && <RewardRows found={view.reward} />}
-      {view.summary !== null && !asked.ofReward && <p className="verdict">{verdictOf(view, asked)}</p>}
+      {view.summary !== null && !asked.ofReward && (
+        <>
+          <p className="verdict">{verdictOf(view, asked)}</p>
+          <p>{findingOf(view, "removed", metricWords(view.start?.metric))}</p>
+        </>
+      )}
       {view.rows.length > 0 && !asked.ofReward && <Rows test={test} scene={scene} asked={asked} />}
       {view.summary?.notes.chosen !== undefined && !asked.ofReward && (
         <p className="muted small">
@@ -205,7 +210,7 @@ function Rows({ test: { view }, scene, asked }: { readonly test: Test; readonly 
               <Bar row={row} reach={reach} />
             </td>
             <td>{row.effect === undefined ? "" : signed(row.effect, 2)}</td>
-            <td>{randomText(row)}</td>
+            <td>{randomText(row, 2)}</td>
             <td>{p === null ? "" : number(p)}</td>
             <td>{chosenHow(row, index, asked).map((how) => HOW[how]).join(", ")}</td>
             <td className="tokens-cell">
@@ -218,11 +223,6 @@ function Rows({ test: { view }, scene, asked }: { readonly test: Test; readonly 
       })}
     </ListTable>
   );
-}
-
-function randomText({ random }: FeatureRow): string {
-  const known = random.filter((each) => each !== null);
-  return known.length === 0 ? "" : `${signed(Math.min(...known), 2)} to ${signed(Math.max(...known), 2)}`;
 }
 
 function Exports({ id }: { readonly id: string }) {

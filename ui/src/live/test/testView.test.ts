@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { TableEvent } from "../../api/tests";
 import type { SweepEntry } from "../../api/types";
 import { askedOf, testsOf } from "./past";
-import { chosenHow, EMPTY_TEST, pValue, reachOf, reduceTest, verdictOf } from "./testView";
+import { chosenHow, EMPTY_TEST, pValue, reachOf, reduceTest, findingOf, verdictOf } from "./testView";
 
 const AXIS = { name: "feature", values: [7, 3, 9], labels: ["15:7", "15:3", "15:9"] };
 const START = {
@@ -69,6 +69,19 @@ describe("a test as it fills", () => {
     expect(verdictOf(view, { top: 0, also: [7, 3, 9], brightest: [] }, 0.4)).toMatch(/^Of 3 features that were asked about, 1 move/);
     expect(verdictOf({ rows: [], draws: 2 }, ASKED)).toBe("No feature is active here.");
   });
+});
+
+it("the finding names the feature that matters most, by how much, beside random directions; or none", () => {
+  const rows = [
+    { feature: 7, label: "15:7", effect: 0.5, random: [0.1, -0.25] },
+    { feature: 3, label: "15:3", effect: -2.5, random: [-0.5, 3] },
+    { feature: null, label: "error", effect: 9, random: [] },
+  ];
+  expect(findingOf({ rows, draws: 2 }, "removed", "the logit", 0.4)).toBe(
+    "15:7 matters: removed, it moves the logit by +0.500, 2 random directions as long by at most 0.250 (p 0.333, by itself).",
+  );
+  expect(findingOf({ rows, draws: 2 }, "removed", "the logit")).toMatch(/^None is beyond chance; the most is 15:3: removed, it moves the logit by \u22122\.50,/);
+  expect(findingOf({ rows: rows.slice(2), draws: 2 }, "removed", "the logit")).toBeNull();
 });
 
 describe("a test of the reward", () => {

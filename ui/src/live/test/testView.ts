@@ -5,6 +5,7 @@
 
 import type { RewardFound, TableEvent, TableStart, TableSummary } from "../../api/tests";
 import type { SweepTable } from "../../api/types";
+import { decimalsFor, number, signed } from "../../widgets/numbers";
 
 export interface FeatureRow {
   /** Null for a row that is no single feature. */
@@ -157,6 +158,30 @@ export function verdictOf({ rows, draws }: Pick<TestView, "rows" | "draws">, ask
   const said = `Of ${first.n} ${first.words}, ${first.beyond} move the answer more than all ${draws} random directions of the same length${compared}.`;
   const chance = (level * judged.length).toFixed(1);
   return beyond(judged) === 0 ? said : `${said} By chance alone it would be ${chance} of ${judged.length}.`;
+}
+
+/**
+ * The finding in one line: the feature that matters most, and by how much beside random directions; where none is
+ * beyond these, the one that comes nearest. Null before anything has been run.
+ */
+export function findingOf({ rows, draws }: Pick<TestView, "rows" | "draws">, done: string, metric: string, level = 0.05): string | null {
+  const known = rows
+    .flatMap((row) => (row.feature === null || typeof row.effect !== "number" ? [] : [{ ...row, effect: row.effect, p: pValue(row, draws) }]))
+    .toSorted((one, other) => Math.abs(other.effect) - Math.abs(one.effect));
+  const sure = known.find(({ p }) => p !== null && p <= level);
+  const most = sure ?? known[0];
+  if (most === undefined) return null;
+  const { label, effect, p } = most;
+  const random = most.random.filter((each) => each !== null);
+  const beside = random.length === 0 ? "" : `, ${random.length} random directions as long by at most ${number(Math.max(...random.map(Math.abs)))}`;
+  const said = `${done}, it moves ${metric} by ${signed(effect, decimalsFor(effect))}${beside}${p === null ? "" : ` (p ${number(p)}, by itself)`}.`;
+  return sure ? `${label} matters: ${said}` : `None is beyond chance; the most is ${label}: ${said}`;
+}
+
+/** What random directions beside a feature did, from the least to the most. */
+export function randomText({ random }: FeatureRow, decimals: number): string {
+  const known = random.filter((each) => each !== null);
+  return known.length === 0 ? "" : `${signed(Math.min(...known), decimals)} to ${signed(Math.max(...known), decimals)}`;
 }
 
 /** The furthest that any bar or direction reaches: where the scale ends. */
