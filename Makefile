@@ -32,7 +32,7 @@ VLLM_V2     := TRITON_INTERPRET=1 VLLM_USE_V2_MODEL_RUNNER=1 PYTHONPATH=$(abspat
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check test bench figures clean saes test-saelens test-vllm p5-train gateway whoami ui ui-if-node ui-dev ui-types ui-check ui-e2e
+.PHONY: help demo check test bench figures notebooks training-story clean saes test-saelens test-vllm p5-train gateway whoami ui ui-if-node ui-dev ui-types ui-check ui-e2e
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{ printf "  make %-9s %s\n", $$1, $$2 }'
@@ -124,6 +124,14 @@ bench: $(STAMP)  ## speed beside other libraries, in an environment of their own
 	@$(PY) -m benchmarks.sweep_rate --peers $(PEERS)/bin/python
 	@$(PY) -m benchmarks.roofline
 	@$(PY) -m benchmarks.reproducible
+
+# What the notebook on a training run reads: ten minutes of training, and five of asking.
+training-story: $(STAMP)  ## train twenty steps and keep their story for the notebook that tells it
+	@$(VENV)/bin/sonde train --output-dir $(OUT)/story --archive --max-steps 20 --save-steps 5
+	@$(VENV)/bin/sonde runs story ./$(OUT)/story --save $(OUT)/story.html --save examples/training_story.json
+
+notebooks: $(STAMP)  ## run the notebooks among the examples, and keep what they print: make notebooks NAMES=tutorial
+	@$(PY) -W ignore -m tests.notebooks $(NAMES)
 
 figures: $(STAMP)  ## record what was measured here as results, and write the README's figures from them
 	@$(PY) -m benchmarks.figures $(NAMES)

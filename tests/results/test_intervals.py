@@ -42,10 +42,20 @@ def test_the_verdict_names_the_strongest_that_is_sure_or_says_that_none_is() -> 
     assert "none moves the answer by more than chance does" in verdict(never)
     assert strongest.label in verdict(never)
     of = found.mean["z"].size + found.mean["v"].size
-    assert f"{of} of the {of} are told from 0" in verdict(always, "head")
-    assert f"{len(found.pairs)} pairs and {of} heads" in verdict(always, "head")
+    assert f"{of} of the {of} are told from 0" in verdict(always)
+    assert f"{len(found.pairs)} pairs and {of} heads" in verdict(always)
     sure = next(each for each in strongest_intervals(found, of) if each.p <= 0.5)
     assert verdict(found.statistics(alpha=0.5)).startswith(f"{sure.label} matters: ")
+
+
+def test_a_sweep_tells_its_verdict_and_shows_its_intervals() -> None:
+    import matplotlib.pyplot as plt
+
+    found = swept(right=True)
+    assert found.verdict == verdict(found)
+    figure = found.intervals(2)
+    assert len(figure.axes[0].get_yticklabels()) == 2
+    plt.close(figure)
 
 
 def test_a_line_has_its_interval_where_its_numbers_say() -> None:

@@ -11,7 +11,7 @@ from sonde.cli.progress import Progress
 from sonde.errors import BadRequest
 from sonde.model import Model
 from sonde.results import PairSweep, Sweep, files
-from sonde.results.intervals import interval_plot, lines, strongest_intervals, verdict
+from sonde.results.intervals import interval_plot, lines, strongest_intervals
 from sonde.tasks import task
 
 TASK: Final = "landmarks"
@@ -37,7 +37,7 @@ def heads(model: Model, fact: Sweep, folder: Path, shown: Progress) -> tuple[Ent
     assert isinstance(found, PairSweep)
     found.save(folder / "heads.html")
     files.write(folder / "heads.png", _png(found))
-    said = f"{verdict(found, 'head')} Heads of layers {first} and above were asked."
+    said = f"{found.verdict} Heads of layers {first} and above were asked."
     return Entry(title, said, "heads.html", "heads.png"), list(_told(found))
 
 

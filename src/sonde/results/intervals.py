@@ -81,8 +81,10 @@ def lines(found: list[Interval], zero: float = 0.0) -> Iterator[str]:
         yield f"{pad(each.label, wide)}  {''.join(bar)}  {in_words(each)}"
 
 
-def verdict(sweep: PairSweep, what: str = "site") -> str:
+def verdict(sweep: PairSweep) -> str:
     """Which cells matter over these pairs, and how much the strongest; or that none is seen to."""
+    heads = all("head" in (axis.name for axis in view.axes) for view in sweep.views)
+    what = "head" if heads else "site"
     sure = sum(int(each.sum()) for each in sweep.significant.values())
     of = sum(each.size for each in sweep.significant.values())
     among = f"{count(len(sweep.pairs), 'pair')} and {count(of, what)}"
@@ -106,19 +108,37 @@ def interval_plot(sweep: PairSweep, k: int = 8) -> Figure:
     """The strongest cells as points with their intervals, the strongest on top."""
     from matplotlib.figure import Figure
 
+    figure = Figure(layout="constrained")
+    draw(figure, sweep, k)
+    return figure
+
+
+def shown(sweep: PairSweep, k: int = 8) -> Figure:
+    """The same for people who have pyplot and a screen; a notebook displays it once."""
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    figure: Figure = plt.figure(layout="constrained")
+    draw(figure, sweep, k)
+    if "inline" in matplotlib.get_backend().lower():
+        plt.close(figure)  # else the cell shows it, and its value shows it again
+    return figure
+
+
+def draw(figure: Figure, sweep: PairSweep, k: int) -> None:
+    """The picture, on a figure."""
     from sonde.results.wording import metric_label
 
-    shown = strongest_intervals(sweep, k)[::-1]
-    figure = Figure(figsize=(5.4, 1.2 + 0.34 * max(len(shown), 1)), layout="constrained")
+    cells = strongest_intervals(sweep, k)[::-1]
+    figure.set_size_inches(5.4, 1.2 + 0.34 * max(len(cells), 1))
     ax = figure.subplots()
-    for row, each in enumerate(shown):
+    for row, each in enumerate(cells):
         color = "#1f5fa8" if each.p <= sweep.settings.alpha else "#9aa0a6"
         ax.plot([each.low, each.high], [row, row], "-", color=color, lw=2)
         ax.plot([each.mean], [row], "o", color=color, ms=6)
     ax.axvline(sweep.baseline or 0.0, color="#6a7078", lw=0.8)
-    ax.set_yticks(range(len(shown)), [each.label for each in shown], parse_math=False)
-    ax.set_ylim(-0.6, len(shown) - 0.4)
+    ax.set_yticks(range(len(cells)), [each.label for each in cells], parse_math=False)
+    ax.set_ylim(-0.6, len(cells) - 0.4)
     level = f"{sweep.settings.level:.0%} interval over {count(len(sweep.pairs), 'pair')}"
     label = "\n".join(wrap(f"{metric_label(sweep)}, {level}; grey: not told from 0", 60))
     ax.set_xlabel(label, parse_math=False)
-    return figure

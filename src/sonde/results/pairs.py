@@ -265,11 +265,9 @@ class PairSweep(Sweep):
 
     def intervals(self, k: int = 8) -> Figure:
         """The k strongest cells with their intervals, the strongest on top; a notebook shows it."""
-        import matplotlib.pyplot  # noqa: F401  what makes a notebook show figures
+        from sonde.results.intervals import shown
 
-        from sonde.results.intervals import interval_plot
-
-        return interval_plot(self, k)
+        return shown(self, k)
 
     @property
     def verdict(self) -> str:
