@@ -35,7 +35,7 @@ from sonde.sae.activations import TopK
 from sonde.sae.autoencoder import Autoencoder
 from sonde.training.encoding import Encoder
 from sonde.training.layers import chosen
-from sonde.training.pieces import Piece, Sample, places
+from sonde.training.pieces import PassSlice, Sample, places
 from sonde.training.recorder import Recorder
 from sonde.training.session import Session
 
@@ -166,7 +166,7 @@ def on_cuda(rows: int, prompt: int, completion: int, repeats: int) -> dict[str, 
     def recorded() -> None:
         with torch.no_grad(), recorder.reading(tokens) as read:
             policy.model(input_ids=ids, use_cache=False)
-        encoder.encode([Piece(samples, (completion,) * rows, EVERY, read)])
+        encoder.encode([PassSlice(samples, (completion,) * rows, EVERY, read)])
 
     def reading_only() -> None:
         with torch.no_grad(), recorder.reading(tokens):
@@ -179,10 +179,10 @@ def on_cuda(rows: int, prompt: int, completion: int, repeats: int) -> dict[str, 
     def handed_over() -> None:
         with torch.no_grad(), recorder.reading(tokens) as read:
             policy.model(input_ids=ids, use_cache=False)
-        piece = Piece(samples, (completion,) * rows, EVERY, read)
+        piece = PassSlice(samples, (completion,) * rows, EVERY, read)
         background.submit(lambda: encode(piece))
 
-    def encode(piece: Piece) -> None:
+    def encode(piece: PassSlice) -> None:
         encoder.encode([piece])
 
     def behind() -> None:
@@ -194,7 +194,7 @@ def on_cuda(rows: int, prompt: int, completion: int, repeats: int) -> dict[str, 
     times = in_turns([plain, reading_only, recorded], repeats)
     with torch.no_grad(), recorder.reading(tokens) as read:
         policy.model(input_ids=ids, use_cache=False)
-    kernels = kernel_ms(lambda: encode(Piece(samples, (completion,) * rows, EVERY, read)))
+    kernels = kernel_ms(lambda: encode(PassSlice(samples, (completion,) * rows, EVERY, read)))
     return {
         "what": f"{rows} × ({prompt} + {completion}) tokens, two layers, 65,536 features, "
         f"{len(tokens)} tokens recorded",

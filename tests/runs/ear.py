@@ -5,7 +5,7 @@ from typing import Any
 
 from sonde.runs.blocks import Encoded
 from sonde.runs.hub import Hub, Listener
-from sonde.runs.ids import Companion, Place, parse_id
+from sonde.runs.ids import Companion, StreamPosition, parse_id
 from sonde.runs.lines import Lines
 from sonde.runs.places import Begin
 
@@ -28,7 +28,7 @@ class Ear:
     def __init__(
         self,
         hub: Hub,
-        begin: Begin | Place | str = "start",
+        begin: Begin | StreamPosition | str = "start",
         run: str | None = None,
         include: tuple[Companion, ...] = (),
     ) -> None:

@@ -5,8 +5,8 @@ import pytest
 from sonde.errors import BadRequest
 from sonde.runs.ids import (
     NOWHERE,
-    FilePlace,
-    Place,
+    FileOffset,
+    StreamPosition,
     companion_text,
     key_text,
     parse_id,
@@ -16,14 +16,16 @@ from sonde.runs.ids import (
 
 
 def test_an_id_is_read_back() -> None:
-    text = "0badc0de.100-2.5e884898da28.527000" + companion_text("metrics", FilePlace("a" * 12, 7))
-    place = FilePlace("5e884898da28", 527000)
-    metrics = FilePlace("a" * 12, 7)
-    assert parse_id(text) == Place("0badc0de", (100, 2), place, {"metrics": metrics})
+    text = "0badc0de.100-2.5e884898da28.527000" + companion_text("metrics", FileOffset("a" * 12, 7))
+    place = FileOffset("5e884898da28", 527000)
+    metrics = FileOffset("a" * 12, 7)
+    assert parse_id(text) == StreamPosition("0badc0de", (100, 2), place, {"metrics": metrics})
     assert parse_id(text).text == "0badc0de.100-2.5e884898da28.527000"
-    assert parse_id("-..5e884898da28.0") == Place("-", None, FilePlace("5e884898da28", 0))
-    assert parse_id(NOWHERE) == Place()
-    assert parse_id(f"{NOWHERE}~g{'b' * 12}.3").companions == {"generation": FilePlace("b" * 12, 3)}
+    assert parse_id("-..5e884898da28.0") == StreamPosition("-", None, FileOffset("5e884898da28", 0))
+    assert parse_id(NOWHERE) == StreamPosition()
+    assert parse_id(f"{NOWHERE}~g{'b' * 12}.3").companions == {
+        "generation": FileOffset("b" * 12, 3)
+    }
 
 
 @pytest.mark.parametrize("key", [None, (0, 0), (50, 0), (50, 3)])

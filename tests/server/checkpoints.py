@@ -16,7 +16,7 @@ from sonde.backends.torch.loader import TorchLoader
 from sonde.backends.torch.loading.load import load_model
 from sonde.runs.hub import Hub
 from sonde.runs.layout import RunLayout
-from sonde.server.jobs import Engine
+from sonde.server.jobs import JobThread
 from sonde.server.model_names import ModelNames
 from sonde.server.pool import Pool
 from tests.tiny_model import save_tiny_model, tiny_llama, tiny_tokenizer
@@ -79,7 +79,7 @@ def pooled(folder: Path, *, room: float, roots: Sequence[Path] = ()) -> Iterator
     """A pool over a base and the runs in `folder`, with a budget for `room` models."""
     base = save_tiny_model(folder / "base")
     backend = TorchBackend(load_model(str(base), device="cpu"))
-    loader, engine = Counting(), Engine()
+    loader, engine = Counting(), JobThread()
     size = loader.held([backend])
     names = ModelNames({str(base): str(base)}, roots=roots, runs=Hub(RunLayout(folder)))
     budget = int(room * size)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sonde.server.jobs import Engine
+from sonde.server.jobs import JobThread
 from sonde.server.pool import Pool
 from sonde.server.sweeps import Sweeps
 from sonde.store.sweeps import SweepStore
@@ -14,7 +14,7 @@ from tests.scripted import Scripted
 @contextmanager
 def sweeps_over(backend: Scripted, directory: Path) -> Iterator[Sweeps]:
     """Sweeps with an engine and a history of their own."""
-    engine = Engine()
+    engine = JobThread()
     sweeps = Sweeps(
         Pool(backend, engine), engine, SweepStore(directory), versions={"sonde": "test"}
     )

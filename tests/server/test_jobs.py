@@ -10,7 +10,7 @@ import pytest
 
 from sonde.backends import giving_up
 from sonde.errors import EngineLost, JobCancelled, ServerBusy, ServerStopping
-from sonde.server.jobs import TURN_SECONDS, Engine
+from sonde.server.jobs import TURN_SECONDS, JobThread
 
 
 class Heard:
@@ -47,8 +47,8 @@ class Gate:
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
-    made = Engine(sweeps=2, calls=2, waiting=3)
+def engine() -> Iterator[JobThread]:
+    made = JobThread(sweeps=2, calls=2, waiting=3)
     yield made
     made.stop(0)
     assert not made._thread.is_alive()
@@ -64,14 +64,14 @@ def counting(n: int, seen: list[tuple[str, int]], name: str) -> Callable[[], Ite
     return work
 
 
-def test_a_job_runs_to_its_end_in_order(engine: Engine) -> None:
+def test_a_job_runs_to_its_end_in_order(engine: JobThread) -> None:
     heard = Heard()
     engine.submit(lambda: iter(range(1000)), heard)
     assert heard.wait().made == list(range(1000))
     assert heard.error is None
 
 
-def test_jobs_take_turns(engine: Engine) -> None:
+def test_jobs_take_turns(engine: JobThread) -> None:
     seen: list[tuple[str, int]] = []
     gate = Gate()
     engine.submit(gate.work, Heard())
@@ -85,7 +85,7 @@ def test_jobs_take_turns(engine: Engine) -> None:
     assert seen == [(name, i) for i in range(3) for name in ("sweep", "completion")]
 
 
-def test_sweeps_never_keep_a_completion_from_beginning(engine: Engine) -> None:
+def test_sweeps_never_keep_a_completion_from_beginning(engine: JobThread) -> None:
     seen: list[tuple[str, int]] = []
     sweeps = [Heard() for _ in range(3)]
     for each in sweeps:
@@ -98,7 +98,7 @@ def test_sweeps_never_keep_a_completion_from_beginning(engine: Engine) -> None:
         each.wait()
 
 
-def test_an_error_belongs_to_the_job_that_raised_it(engine: Engine) -> None:
+def test_an_error_belongs_to_the_job_that_raised_it(engine: JobThread) -> None:
     def broken() -> Iterator[int]:
         yield 1
         raise ZeroDivisionError
@@ -110,7 +110,7 @@ def test_an_error_belongs_to_the_job_that_raised_it(engine: Engine) -> None:
     assert (bad.made, good.wait().made) == ([1], [2])
 
 
-def test_work_that_cannot_even_begin_ends_with_its_error(engine: Engine) -> None:
+def test_work_that_cannot_even_begin_ends_with_its_error(engine: JobThread) -> None:
     def broken() -> Iterator[int]:
         raise ValueError("no")
 
@@ -119,7 +119,7 @@ def test_work_that_cannot_even_begin_ends_with_its_error(engine: Engine) -> None
     assert isinstance(heard.wait().error, ValueError)
 
 
-def test_a_cancelled_job_is_closed_before_its_next_turn(engine: Engine) -> None:
+def test_a_cancelled_job_is_closed_before_its_next_turn(engine: JobThread) -> None:
     closed = threading.Event()
     begun = threading.Event()
 
@@ -141,7 +141,7 @@ def test_a_cancelled_job_is_closed_before_its_next_turn(engine: Engine) -> None:
     assert engine.counts()["call"] == (0, 0)
 
 
-def test_a_cancelled_job_is_out_of_its_chunk_at_the_next_layer(engine: Engine) -> None:
+def test_a_cancelled_job_is_out_of_its_chunk_at_the_next_layer(engine: JobThread) -> None:
     begun = threading.Event()
 
     def one_long_chunk() -> Iterator[int]:
@@ -158,7 +158,7 @@ def test_a_cancelled_job_is_out_of_its_chunk_at_the_next_layer(engine: Engine) -
     giving_up.check()
 
 
-def test_a_cancelled_job_that_waits_ends_without_having_begun(engine: Engine) -> None:
+def test_a_cancelled_job_that_waits_ends_without_having_begun(engine: JobThread) -> None:
     gates = [Gate(), Gate()]
     for gate in gates:
         engine.submit(gate.work, Heard(), kind="sweep")
@@ -173,7 +173,7 @@ def test_a_cancelled_job_that_waits_ends_without_having_begun(engine: Engine) ->
 
 
 def test_when_the_engine_is_lost_every_job_ends_with_that_and_no_other_is_taken(
-    engine: Engine,
+    engine: JobThread,
 ) -> None:
     gate, known = Gate(), list[EngineLost | None]()
 
@@ -202,7 +202,7 @@ def test_when_the_engine_is_lost_every_job_ends_with_that_and_no_other_is_taken(
         engine.submit(counting(1, [], "late"), Heard())
 
 
-def test_more_than_may_wait_is_refused(engine: Engine) -> None:
+def test_more_than_may_wait_is_refused(engine: JobThread) -> None:
     gate = Gate()
     engine.submit(gate.work, Heard())
     assert gate.inside.wait(20)
@@ -218,7 +218,7 @@ def test_more_than_may_wait_is_refused(engine: Engine) -> None:
 
 
 def test_stopping_finishes_what_it_can_and_cancels_the_rest() -> None:
-    engine = Engine()
+    engine = JobThread()
     short, endless = Heard(), Heard()
     engine.submit(counting(1, [], "short"), short)
 
@@ -236,14 +236,14 @@ def test_stopping_finishes_what_it_can_and_cancels_the_rest() -> None:
         engine.submit(lambda: iter([1]), Heard())
 
 
-def test_items_are_awaited_on_an_event_loop(engine: Engine) -> None:
+def test_items_are_awaited_on_an_event_loop(engine: JobThread) -> None:
     async def main() -> list[int]:
         return [item async for item in engine.stream(lambda: iter(range(500)))]
 
     assert asyncio.run(main()) == list(range(500))
 
 
-def test_what_a_job_raises_is_raised_where_it_is_awaited(engine: Engine) -> None:
+def test_what_a_job_raises_is_raised_where_it_is_awaited(engine: JobThread) -> None:
     def broken() -> Iterator[int]:
         yield 1
         raise KeyError("here")
@@ -256,7 +256,7 @@ def test_what_a_job_raises_is_raised_where_it_is_awaited(engine: Engine) -> None
         asyncio.run(main())
 
 
-def test_a_call_gives_its_result_or_its_error(engine: Engine) -> None:
+def test_a_call_gives_its_result_or_its_error(engine: JobThread) -> None:
     def fails() -> int:
         raise ValueError("bad")
 
@@ -268,7 +268,7 @@ def test_a_call_gives_its_result_or_its_error(engine: Engine) -> None:
     asyncio.run(main())
 
 
-def test_a_call_whose_caller_left_is_never_made(engine: Engine) -> None:
+def test_a_call_whose_caller_left_is_never_made(engine: JobThread) -> None:
     made: list[int] = []
 
     async def main() -> None:
@@ -288,7 +288,7 @@ def test_a_call_whose_caller_left_is_never_made(engine: Engine) -> None:
 
 def test_07_a_job_that_cannot_be_waited_for_ends_for_its_listener_and_only_once() -> None:
     """It is in the middle of a chunk; when it comes out of it, nobody hears it any more."""
-    engine, gate, heard, waiting = Engine(calls=1), Gate(), Heard(), Heard()
+    engine, gate, heard, waiting = JobThread(calls=1), Gate(), Heard(), Heard()
     engine.submit(gate.work, heard)
     assert gate.inside.wait(20)
     engine.submit(lambda: iter([1]), waiting)

@@ -13,7 +13,7 @@ from sonde.engine.tables import sweep_table
 from sonde.errors import BadRequest, RequestTooLarge, UnknownModel, UnknownSourceRun
 from sonde.schema.sweep import Loading
 from sonde.schema.table import SweepRequest
-from sonde.server.jobs import PAUSE, Engine
+from sonde.server.jobs import PAUSE, JobThread
 from sonde.server.pool import Pool, ServedModel
 from tests.scripted import Scripted
 from tests.server.checkpoints import Pooled, a_run, an_adapter, in_process, pooled
@@ -233,7 +233,7 @@ def test_without_a_loader_there_is_one_model_and_the_refusal_says_so() -> None:
         def describe(self):  # type: ignore[no-untyped-def]
             return super().describe().model_copy(update={"backend": "vllm"})
 
-    engine = Engine()
+    engine = JobThread()
     try:
         with pytest.raises(UnknownModel, match="'scripted' is loaded$"):
             Pool(Scripted(), engine).find("other")

@@ -4,7 +4,7 @@ from sonde.schema.records import SidecarHealth
 from sonde.training.encoding import Encoder
 from sonde.training.health import Counts, health_line, look
 from sonde.training.lines import NonFinite
-from sonde.training.pieces import Piece
+from sonde.training.pieces import PassSlice
 from tests.training.test_pieces import sample
 from tests.training.tiny_run import tiny_sae
 
@@ -12,7 +12,7 @@ from tests.training.tiny_run import tiny_sae
 def test_every_layer_is_reported_with_its_share_of_the_counts() -> None:
     encoder = Encoder({0: tiny_sae(0), 15: tiny_sae(1)}, k=16)
     x = torch.randn(5, 16, generator=torch.Generator().manual_seed(0))
-    encoder.encode([Piece((sample(0),), (5,), 1, {0: x, 15: x})])
+    encoder.encode([PassSlice((sample(0),), (5,), 1, {0: x, 15: x})])
     wrong = NonFinite()
     wrong.add(15, "reconstruction_loss", 2)
     layers = look(encoder, Counts(20, 4, 1, 0), wrong)

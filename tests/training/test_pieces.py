@@ -4,19 +4,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonde.training.pieces import Piece, Sample, evenly, places, recorded, spans, thin
+from sonde.training.pieces import PassSlice, Sample, evenly, places, recorded, spans, thin
 
 
 def sample(index: int) -> Sample:
     return Sample(0, index, index // 2, "prompt", "completion", 3, 4, truncated=False)
 
 
-def piece(lengths: list[int], every: int = 2, first: int = 0) -> Piece:
+def piece(lengths: list[int], every: int = 2, first: int = 0) -> PassSlice:
     counts = [recorded(length, every) for length in lengths]
     rows = [float(first + place) for place, count in enumerate(counts) for _ in range(count)]
     read = {layer: torch.tensor(rows).view(-1, 1) for layer in (0, 3)}
     samples = tuple(sample(first + place) for place in range(len(lengths)))
-    return Piece(samples, tuple(lengths), every, read)
+    return PassSlice(samples, tuple(lengths), every, read)
 
 
 def test_tokens_are_thinned_for_each_completion_alone() -> None:

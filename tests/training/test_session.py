@@ -9,7 +9,7 @@ from sonde.runs.totals import totals
 from sonde.runs.writer import RunWriter
 from sonde.training.encoding import Encoder
 from sonde.training.metadata import Task, last_checkpoint, metadata
-from sonde.training.pieces import Piece
+from sonde.training.pieces import PassSlice
 from sonde.training.session import Session
 from sonde.training.summary import StepSummary
 from tests.runs.full_disk import files_no_larger_than, no_room_in
@@ -23,9 +23,9 @@ def layout(tmp_path: Path) -> RunLayout:
     return RunLayout(tmp_path)
 
 
-def piece(n: int = 4, value: float = 1.0) -> Piece:
+def piece(n: int = 4, value: float = 1.0) -> PassSlice:
     samples = tuple(sample(place) for place in range(n))
-    return Piece(samples, (2,) * n, 1, {0: torch.full((2 * n, 16), value)})
+    return PassSlice(samples, (2,) * n, 1, {0: torch.full((2 * n, 16), value)})
 
 
 def session(layout: RunLayout, **changes: object) -> Session:

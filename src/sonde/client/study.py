@@ -25,7 +25,7 @@ from sonde.client.result import CleanRun, SweepResult, results_of
 from sonde.client.server import Server, about, whole
 from sonde.client.stream import Message
 from sonde.client.sweeping import run_sweep
-from sonde.client.tokens import Places, Tokenizer, wire_positions
+from sonde.client.tokens import PositionsLike, Tokenizer, wire_positions
 from sonde.client.vectors import pack_vectors
 from sonde.prompts import Span
 from sonde.schema import Capabilities, PatchSweepRequest
@@ -96,7 +96,7 @@ class PatchStudy(Server):
     @overload
     async def sweep_layers_positions(
         self, corrupt_prompt: str, *, run: str | None = None, layers: Iterable[int],
-        positions: Places, hook: str | None = None, alpha: float = 1.0, answer_token: str,
+        positions: PositionsLike, hook: str | None = None, alpha: float = 1.0, answer_token: str,
         foil_token: str | None = None, metric: str = "logprob", clean: CleanRun | None = None,
         clean_prompt: str | None = None, server_side: bool = False, hooks: None = None,
         keep_source: bool = False, on_cell: OnCell | None = None,
@@ -104,7 +104,7 @@ class PatchStudy(Server):
     @overload
     async def sweep_layers_positions(
         self, corrupt_prompt: str, *, run: str | None = None, layers: Iterable[int],
-        positions: Places, hook: str | None = None, alpha: float = 1.0, answer_token: str,
+        positions: PositionsLike, hook: str | None = None, alpha: float = 1.0, answer_token: str,
         foil_token: str | None = None, metric: str = "logprob", clean: CleanRun | None = None,
         clean_prompt: str | None = None, server_side: bool = False, hooks: Sequence[str],
         keep_source: bool = False, on_cell: OnCell | None = None,
@@ -115,7 +115,7 @@ class PatchStudy(Server):
         *,
         run: str | None = None,
         layers: Iterable[int],
-        positions: Places,
+        positions: PositionsLike,
         hook: str | None = None,
         alpha: float = 1.0,
         answer_token: str,
@@ -191,7 +191,7 @@ class PatchStudy(Server):
 
     @overload
     async def ablation_sweep(
-        self, corrupt_prompt: str, *, layers: Iterable[int], positions: Places,
+        self, corrupt_prompt: str, *, layers: Iterable[int], positions: PositionsLike,
         source: str = "zeros", source_inline: int | None = None,
         mask: Mapping[str, Any] | None = None, patch_vectors: Mapping[str, Any] | None = None,
         hook: str | None = None, alpha: float = 1.0, answer_token: str,
@@ -200,7 +200,7 @@ class PatchStudy(Server):
     ) -> SweepResult: ...  # fmt: skip
     @overload
     async def ablation_sweep(
-        self, corrupt_prompt: str, *, layers: Iterable[int], positions: Places,
+        self, corrupt_prompt: str, *, layers: Iterable[int], positions: PositionsLike,
         source: str = "zeros", source_inline: int | None = None,
         mask: Mapping[str, Any] | None = None, patch_vectors: Mapping[str, Any] | None = None,
         hook: str | None = None, alpha: float = 1.0, answer_token: str,
@@ -212,7 +212,7 @@ class PatchStudy(Server):
         corrupt_prompt: str,
         *,
         layers: Iterable[int],
-        positions: Places,
+        positions: PositionsLike,
         source: str = "zeros",
         source_inline: int | None = None,
         mask: Mapping[str, Any] | None = None,

@@ -18,12 +18,12 @@ from sonde.schema import Position, Positions, SpanPosition
 
 AT_ONCE = 16
 
-Place = int | str | Span | SpanPosition
-Places = Iterable[Place] | Literal["all_prompt"]
+PositionLike = int | str | Span | SpanPosition
+PositionsLike = Iterable[PositionLike] | Literal["all_prompt"]
 """Positions as a study takes them: numbers, spans, words (taken as spans), or all there are."""
 
 
-def wire_positions(positions: Places) -> Positions:
+def wire_positions(positions: PositionsLike) -> Positions:
     """Positions as a request takes them."""
     if positions == "all_prompt":
         return "all_prompt"
@@ -32,7 +32,7 @@ def wire_positions(positions: Places) -> Positions:
     return [wire_position(place) for place in positions]
 
 
-def wire_position(place: Place) -> Position:
+def wire_position(place: PositionLike) -> Position:
     """One position as a request takes it."""
     if isinstance(place, str):
         place = Span(place)

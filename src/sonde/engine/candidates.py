@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sonde.backends.base import Backend
-from sonde.engine.columns import Place, places_of
+from sonde.engine.columns import ColumnKey, places_of
 from sonde.engine.edges import table_cells
 from sonde.engine.plan import Limits
 from sonde.engine.setting import Prompts, Setting, of_edges, set_up
@@ -46,7 +46,7 @@ class Candidates:
 
     request: SweepRequest
     directions: tuple[Direction, ...]
-    places: Sequence[Place]
+    places: Sequence[ColumnKey]
     fit: list[Candidate]
     dropped: list[DroppedPair]
     cells: Cells
@@ -209,7 +209,7 @@ def _listed(request: SweepRequest) -> Sequence[object]:
 
 def _places(
     request: SweepRequest, settings: dict[int, Setting], directions: Sequence[Direction]
-) -> tuple[Sequence[Place], list[str]]:
+) -> tuple[Sequence[ColumnKey], list[str]]:
     some = list(settings.values())
     lengths = [
         len(each.corrupt if direction == "denoise" else each.clean or [])

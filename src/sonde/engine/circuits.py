@@ -41,7 +41,7 @@ Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class _Place:
+class _CurvePoint:
     """Where a circuit stands in the curves."""
 
     rule: CircuitRule | Literal["random"]
@@ -57,7 +57,7 @@ class _Laid:
     """All circuits that are run, each once: the empty one is row 0 and the full one row 1."""
 
     rows: Bools
-    places: list[_Place]
+    places: list[_CurvePoint]
 
 
 def evaluate(
@@ -163,7 +163,7 @@ def _laid_out(edges: Edges, request: CircuitRequest) -> _Laid:
     for rule, order in orders:
         for size in sizes:
             run = edges.run(order[:size])
-            places.append(_Place(rule, size, int(run.sum()), row(run), row(~run)))
+            places.append(_CurvePoint(rule, size, int(run.sum()), row(run), row(~run)))
     return _Laid(np.array(rows), places)
 
 

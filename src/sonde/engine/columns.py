@@ -15,7 +15,7 @@ from sonde.schema import HOOK_TABLE, Hook, Position, Skipped, SpanPosition
 from sonde.schema.table import Axis, TablePositions
 
 TOGETHER = "together"
-Place = int | str | SpanPosition
+ColumnKey = int | str | SpanPosition
 """A column of many pairs: a position counted from either end, a role, or text in both prompts."""
 
 
@@ -144,7 +144,7 @@ def places_of(
     hooks: Sequence[str],
     prompts: Sequence[Prompts],
     lengths: Sequence[int],
-) -> tuple[list[Place], list[str]]:
+) -> tuple[list[ColumnKey], list[str]]:
     """The columns that many pairs share, and what is to be said of those left out.
 
     `lengths` are those of the prompts that are written to. If nothing is said: together where all
@@ -165,7 +165,7 @@ def places_of(
     return list(given), []
 
 
-def _from_both_ends(lengths: Sequence[int]) -> tuple[list[Place], list[str]]:
+def _from_both_ends(lengths: Sequence[int]) -> tuple[list[ColumnKey], list[str]]:
     shortest, longest = min(lengths), max(lengths)
     if shortest == longest:
         return list(range(shortest)), []
@@ -177,7 +177,7 @@ def _from_both_ends(lengths: Sequence[int]) -> tuple[list[Place], list[str]]:
     return [*range(half), *range(half - shortest, 0)], [said]
 
 
-def _column(setting: Setting, place: Place) -> Column:
+def _column(setting: Setting, place: ColumnKey) -> Column:
     """Where one of the columns that all pairs share is in this pair."""
     value = place.span if isinstance(place, SpanPosition) else place
     source = setting.request.source

@@ -10,7 +10,7 @@ import numpy as np
 
 from sonde.backends.base import Backend, FromVector, Row, Work, logprobs_of, write_at
 from sonde.engine import prepare
-from sonde.engine.plan import Limits, Plan, check, check_size, classic_hooks
+from sonde.engine.plan import CheckedRequest, Limits, check, check_size, classic_hooks
 from sonde.engine.vectors import NamedVectors
 from sonde.prompts import Matching
 from sonde.schema import HOOK_TABLE, Estimate, PatchSweepRequest
@@ -81,7 +81,7 @@ def _unchanged(
     return {position for position in alike if position < shared}, alike
 
 
-def _source_bytes(plan: Plan, clean: list[int] | None) -> int:
+def _source_bytes(plan: CheckedRequest, clean: list[int] | None) -> int:
     size = 4 if plan.model.dtype == "float32" else 2
     rows = len(classic_hooks(plan.model)) * len(set(plan.layers)) * len(clean or [])
     return size * plan.model.width * rows

@@ -42,7 +42,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CheckedRequest:
     """A request whose static parts are known to be right."""
 
     request: PatchSweepRequest
@@ -68,7 +68,7 @@ def classic_hooks(model: ModelDescription) -> list[Hook]:
 
 def check(
     request: PatchSweepRequest, backend: Backend, modules: NamedVectors, limits: Limits
-) -> Plan:
+) -> CheckedRequest:
     """Contract checks 2 to 16, in order."""
     model = backend.describe()
     metrics = tuple(dict.fromkeys([request.metric, *(request.metrics or [])]))
@@ -89,7 +89,7 @@ def check(
     if not no_foil:
         foil = _token(backend, model, "foil_token", request.foil_token, request.foil_token_id)
     layers = tuple(_listed(request.layers))
-    return Plan(request, model, hooks, layers, metrics, answer, foil, from_vector)
+    return CheckedRequest(request, model, hooks, layers, metrics, answer, foil, from_vector)
 
 
 def _hooks(request: PatchSweepRequest, model: ModelDescription) -> tuple[Hook, ...]:
@@ -160,7 +160,7 @@ def _token(
     return tokens[0]
 
 
-def check_size(plan: Plan, n_positions: int, limits: Limits) -> None:
+def check_size(plan: CheckedRequest, n_positions: int, limits: Limits) -> None:
     """The grid is neither empty nor beyond reason."""
     if not plan.layers or not n_positions:
         raise NothingToPatch("empty sweep grid: name at least one layer and one position")

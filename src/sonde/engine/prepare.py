@@ -21,7 +21,7 @@ from sonde.backends.base import (
     logprobs_of,
     write_at,
 )
-from sonde.engine.plan import Plan, classic_hooks
+from sonde.engine.plan import CheckedRequest, classic_hooks
 from sonde.engine.vectors import NamedVectors, mask_vector, row, unpack
 from sonde.errors import (
     BadRequest,
@@ -47,7 +47,7 @@ from sonde.schema import Hook, Position, Positions, Skipped, SourceRun
 
 
 def baselines(
-    backend: Backend, plan: Plan, corrupt: Sequence[int], clean: Sequence[int] | None
+    backend: Backend, plan: CheckedRequest, corrupt: Sequence[int], clean: Sequence[int] | None
 ) -> tuple[list[float], list[float] | None]:
     """The corrupt prompt, unpatched: the zero of the scale (contract check 17).
 
@@ -67,7 +67,7 @@ def baselines(
         raise BaselineFailed(f"baseline generation failed: {error}") from error
 
 
-def _fit(tokens: Sequence[int], plan: Plan) -> bool:
+def _fit(tokens: Sequence[int], plan: CheckedRequest) -> bool:
     known = all(0 <= token < plan.model.vocabulary for token in tokens)
     return known and 0 < len(tokens) <= plan.model.max_tokens
 
@@ -86,7 +86,7 @@ def positions_in(backend: Backend, positions: Positions, prompt: str, n_tokens: 
     return resolve_positions(positions, prompt=prompt, offsets=backend.offsets(prompt))
 
 
-def capture(backend: Backend, plan: Plan, tokens: Sequence[int]) -> SourceRun:
+def capture(backend: Backend, plan: CheckedRequest, tokens: Sequence[int]) -> SourceRun:
     """Capture the clean prompt at all hooks and all positions of the swept layers (check 20)."""
     run = plan.request.source_run
     assert run is not None
@@ -111,7 +111,7 @@ def check_prompt(run: SourceRun, clean: Sequence[int] | None) -> None:
 
 def pair_up(
     backend: Backend,
-    plan: Plan,
+    plan: CheckedRequest,
     positions: Sequence[int],
     corrupt: Sequence[int],
     clean: Sequence[int] | None,
@@ -173,7 +173,7 @@ WriteAt = Callable[[Hook, int, int], Write]
 """Hook, layer, position -> the write of that cell."""
 
 
-def captured_source(plan: Plan, run: SourceRun, matching: Matching | None) -> WriteAt:
+def captured_source(plan: CheckedRequest, run: SourceRun, matching: Matching | None) -> WriteAt:
     """Cells that take their activation from the source run."""
     mask = _mask(plan)
 
@@ -190,7 +190,7 @@ def _mean_of(run: SourceRun, positions: Sequence[int]) -> Source:
     return each[0] if len(each) == 1 else MeanOf(each)
 
 
-def vector_source(plan: Plan, modules: NamedVectors) -> WriteAt:
+def vector_source(plan: CheckedRequest, modules: NamedVectors) -> WriteAt:
     """Cells that take a vector: zeros, a row of the table, or a named one."""
     request, width, mask = plan.request, plan.model.width, _mask(plan)
     fixed: Vector | None = None
@@ -214,7 +214,7 @@ def vector_source(plan: Plan, modules: NamedVectors) -> WriteAt:
     return make
 
 
-def _mask(plan: Plan) -> Vector | None:
+def _mask(plan: CheckedRequest) -> Vector | None:
     request = plan.request
     if request.mask is None:
         return None
@@ -223,7 +223,7 @@ def _mask(plan: Plan) -> Vector | None:
 
 
 def check_held(
-    run: SourceRun, plan: Plan, matching: Matching | None, positions: Sequence[int]
+    run: SourceRun, plan: CheckedRequest, matching: Matching | None, positions: Sequence[int]
 ) -> None:
     """Every site the cells will read is in the run, under these weights (check 23)."""
     if run.weights != plan.model.weights:

@@ -21,7 +21,7 @@ from sonde.backends.base import Backend, Row, Write, logprobs_of
 from sonde.engine import prepare
 from sonde.engine.controls import control_position, control_rows
 from sonde.engine.metrics import Grading
-from sonde.engine.plan import Limits, Plan, check, check_size
+from sonde.engine.plan import CheckedRequest, Limits, check, check_size
 from sonde.engine.tally import Tally
 from sonde.engine.trial import Panel, Trial, run
 from sonde.engine.vectors import NamedVectors
@@ -174,7 +174,7 @@ def _panel(
 
 
 def _source_run(
-    backend: Backend, plan: Plan, clean: list[int] | None, own_capture: ExitStack
+    backend: Backend, plan: CheckedRequest, clean: list[int] | None, own_capture: ExitStack
 ) -> tuple[SourceRun, SourceRun | None]:
     """The stored run, or one captured now, which this sweep then owns."""
     name = plan.request.source_run
@@ -191,7 +191,7 @@ def _source_run(
     return captured, captured
 
 
-def _foreign_model(plan: Plan) -> list[str]:
+def _foreign_model(plan: CheckedRequest) -> list[str]:
     """A warning when the request names another model than the one that answers it."""
     asked, loaded = plan.request.model, plan.model.name
     if asked in (None, "", loaded):
@@ -206,7 +206,7 @@ def _lease(backend: Backend, run: str, holder: str, cleanup: ExitStack) -> None:
 
 
 def _control_writes(
-    plan: Plan, write_at: prepare.WriteAt, positions: list[int], n_tokens: int
+    plan: CheckedRequest, write_at: prepare.WriteAt, positions: list[int], n_tokens: int
 ) -> list[Write]:
     """One site per hook, in the middle of the sweep."""
     layer = plan.layers[len(plan.layers) // 2]
@@ -220,7 +220,7 @@ def _control_writes(
 
 def _own_run(
     backend: Backend,
-    plan: Plan,
+    plan: CheckedRequest,
     corrupt: list[int],
     positions: list[int],
     holder: str,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sonde.engine.metrics import Grading, extreme
-from sonde.engine.plan import Plan
+from sonde.engine.plan import CheckedRequest
 from sonde.schema import (
     Alignment,
     Cell,
@@ -31,7 +31,7 @@ from sonde.schema import (
 class Tally:
     """Axes, baselines and the grids as they fill."""
 
-    plan: Plan
+    plan: CheckedRequest
     positions: list[int]
     grading: Grading
     baseline: list[float]

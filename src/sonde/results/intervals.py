@@ -15,7 +15,7 @@ import numpy as np
 from sonde.results import pair_tables
 from sonde.results.numbers import count, fixed
 from sonde.results.tokens import pad
-from sonde.results.views import Place
+from sonde.results.views import Coordinates
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ def strongest_intervals(sweep: PairSweep, k: int) -> list[Interval]:
     return sorted(found, key=lambda each: -abs(each.mean - zero))[:k]
 
 
-def _label(hook: Hook, place: Place) -> str:
+def _label(hook: Hook, place: Coordinates) -> str:
     """`z 23.4`: a layer and a head with a point between, anything else by its words."""
     at = {each.axis: each for each in place}
     if set(at) == {"layer", "head"}:

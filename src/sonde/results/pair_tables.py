@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sonde.results.tokens import visible
-from sonde.results.views import Place, Side
+from sonde.results.views import Coordinates, Side
 
 if TYPE_CHECKING:
     from sonde.results.pairs import PairSweep
@@ -68,7 +68,7 @@ def to_latex(sweep: PairSweep, k: int) -> str:
     )
 
 
-def rows(sweep: PairSweep) -> Iterator[tuple[Hook, Place, list[float]]]:
+def rows(sweep: PairSweep) -> Iterator[tuple[Hook, Coordinates, list[float]]]:
     """Every cell: its hook, its place on each axis, the numbers under `COLUMNS`."""
     found, start = sweep.effects, 0
     for view in sweep.views:

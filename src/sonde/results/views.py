@@ -57,16 +57,16 @@ class Coordinate(NamedTuple):
         return f"({self.words})" if self.axis in ("layer", "head") else f"“{self.words}”"
 
 
-Place = tuple[Coordinate, ...]
+Coordinates = tuple[Coordinate, ...]
 """A coordinate on each of some axes."""
 
 
-def in_words(place: Place) -> str:
+def in_words(place: Coordinates) -> str:
     """`layer 12, position 4 “·Colosseum”`."""
     return ", ".join(f"{each} {each.said}" if each.words else str(each) for each in place)
 
 
-def briefly(place: Place) -> str:
+def briefly(place: Coordinates) -> str:
     """`layer 12, “·Colosseum”`: words where there are some, else numbers."""
     return ", ".join(each.said if each.said.startswith("“") else str(each) for each in place)
 
@@ -83,7 +83,7 @@ class Side:
         return ".".join(axis.name for axis in self.axes)
 
     @cached_property
-    def places(self) -> list[Place]:
+    def places(self) -> list[Coordinates]:
         """Every place, in order."""
         return list(product(*map(_coordinates, self.axes)))
 
@@ -142,7 +142,7 @@ class FoundCell(NamedTuple):
     row: int
     column: int
     hook: Hook
-    place: Place
+    place: Coordinates
     value: float
 
     @property

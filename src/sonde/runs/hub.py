@@ -23,7 +23,7 @@ from pathlib import Path
 
 from sonde.errors import UnknownRun
 from sonde.runs.blocks import BlockCache, Encoded
-from sonde.runs.ids import Companion, Place
+from sonde.runs.ids import Companion, StreamPosition
 from sonde.runs.layout import RUN_NAME, RunLayout
 from sonde.runs.listing import checkpoints, is_folder, is_run, run_folders
 from sonde.runs.lock import holder
@@ -54,7 +54,7 @@ class Wishes:
     """What a listener asked for."""
 
     encoding: Encoding
-    begin: Begin | Place
+    begin: Begin | StreamPosition
     include: Mapping[Companion, Encoding]
     anywhere: bool
     reason: str | None = None
@@ -75,8 +75,8 @@ class Listener:
         wishes = self.wishes
         for name in wishes.include:
             run.companions.setdefault(name, None)
-        places = wishes.begin.companions if isinstance(wishes.begin, Place) else {}
-        usual: Begin = "start" if isinstance(wishes.begin, Place) else wishes.begin
+        places = wishes.begin.companions if isinstance(wishes.begin, StreamPosition) else {}
+        usual: Begin = "start" if isinstance(wishes.begin, StreamPosition) else wishes.begin
         self.records = RecordCursor(run, wishes.encoding, wishes.begin, wishes.reason)
         self._companions = [
             CompanionCursor(run, name, encoding, places.get(name, usual))
@@ -207,7 +207,7 @@ class Hub:
         self,
         run: WatchedRun,
         encoding: Encoding,
-        begin: Begin | Place = "active",
+        begin: Begin | StreamPosition = "active",
         include: Mapping[Companion, Encoding] | None = None,
         *,
         anywhere: bool = False,

@@ -35,7 +35,7 @@ _NAMES = {letter: name for name, letter in LETTERS.items()}
 
 
 @dataclass(frozen=True)
-class FilePlace:
+class FileOffset:
     """A byte of the file with this fingerprint."""
 
     file: str
@@ -52,13 +52,13 @@ class FilePlace:
 
 
 @dataclass(frozen=True)
-class Place:
+class StreamPosition:
     """Where a listener is in the records of a run, and in the companions it asked for."""
 
     run: str = "-"
     after: SegmentKey | None = None
-    records: FilePlace | None = None
-    companions: Mapping[Companion, FilePlace] = field(default_factory=dict)
+    records: FileOffset | None = None
+    companions: Mapping[Companion, FileOffset] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -73,7 +73,7 @@ def run_digest(run_id: str | None) -> str:
     return hashlib.blake2b(run_id.encode(), digest_size=4).hexdigest() if run_id else "-"
 
 
-def parse_id(text: str) -> Place:
+def parse_id(text: str) -> StreamPosition:
     """The place an id stands for."""
     head, *rest = text[:400].split("~")
     found = _RECORDS.fullmatch(head)
@@ -85,12 +85,14 @@ def parse_id(text: str) -> Place:
         )
     companions = {_NAMES[part[1]]: _place(*part.group(2, 3, 4, 5)) for part in named if part}
     if found is None:
-        return Place(companions=companions)
-    return Place(found[1], parse_key(found[2]), _place(*found.group(3, 4, 5, 6)), companions)
+        return StreamPosition(companions=companions)
+    return StreamPosition(
+        found[1], parse_key(found[2]), _place(*found.group(3, 4, 5, 6)), companions
+    )
 
 
-def _place(file: str, offset: str, end: str | None, check: str | None) -> FilePlace:
-    return FilePlace(file, int(offset), int(end, 16) if end else None, check)
+def _place(file: str, offset: str, end: str | None, check: str | None) -> FileOffset:
+    return FileOffset(file, int(offset), int(end, 16) if end else None, check)
 
 
 def check_text(end: int, check: str) -> str:
@@ -105,7 +107,7 @@ def key_text(key: SegmentKey | None) -> str:
     return f"{key[0]}-{key[1]}" if key[1] else str(key[0])
 
 
-def companion_text(name: Companion, place: FilePlace) -> str:
+def companion_text(name: Companion, place: FileOffset) -> str:
     """The part of an id that is about one companion file."""
     return f"~{LETTERS[name]}{place.text}"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sonde.runs.files import LineFile
-from sonde.runs.ids import FilePlace, Place
+from sonde.runs.ids import FileOffset, StreamPosition
 from sonde.runs.listing import Closed
 from sonde.runs.tails import was_cut
 from sonde.runs.watched import WatchedRun
@@ -35,9 +35,9 @@ class Start:
     """Whether it is a snapshot that stands in for a live file."""
 
 
-def find(run: WatchedRun, begin: Begin | Place) -> Start | None:
+def find(run: WatchedRun, begin: Begin | StreamPosition) -> Start | None:
     """The place to begin at; None while there is nothing at all."""
-    if isinstance(begin, Place):
+    if isinstance(begin, StreamPosition):
         return _resumed(run, begin)
     closed = run.listing.closed
     if begin == "start":
@@ -70,7 +70,7 @@ def _first(closed: Closed | None, run: WatchedRun, reason: str | None = None) ->
     return None if target is None else Start(target, 0, reason)
 
 
-def _resumed(run: WatchedRun, place: Place) -> Start | None:
+def _resumed(run: WatchedRun, place: StreamPosition) -> Start | None:
     """The place an id stands for, or what comes nearest to it, with the reason."""
     if place.records is None:
         return _first(run.listing.after(None), run)
@@ -93,7 +93,7 @@ def _resumed(run: WatchedRun, place: Place) -> Start | None:
     return _first(expected, run, reason)
 
 
-def _at(run: WatchedRun, target: Closed | LineFile, place: Place) -> Start | None:
+def _at(run: WatchedRun, target: Closed | LineFile, place: StreamPosition) -> Start | None:
     """The byte of an id in a file; None when it is another file."""
     assert place.records is not None
     file = run.take(target) if isinstance(target, Closed) else run.share(target)
@@ -113,14 +113,14 @@ def _at(run: WatchedRun, target: Closed | LineFile, place: Place) -> Start | Non
         run.give_back(file)
 
 
-def _was_cut(run: WatchedRun, segment: Closed, file: LineFile, known: FilePlace) -> bool:
+def _was_cut(run: WatchedRun, segment: Closed, file: LineFile, known: FileOffset) -> bool:
     """Whether a resume cut off the end of this segment, and the id is of before that."""
     if segment.kind != "segment" or known.end is None or known.check is None:
         return segment.kind == "segment"
     return was_cut(run.layout, file, known.end, known.check)
 
 
-def _abandoned(run: WatchedRun, place: Place) -> int | None:
+def _abandoned(run: WatchedRun, place: StreamPosition) -> int | None:
     """The step that was resumed from, when the id's file was set aside."""
     aside = run.listing.abandoned.values()
     return next((one.key[0] for one in aside if _at(run, one, place) is not None), None)

@@ -26,8 +26,8 @@ from sonde.runs.files import LineFile
 from sonde.runs.ids import (
     NOWHERE,
     Companion,
-    FilePlace,
-    Place,
+    FileOffset,
+    StreamPosition,
     check_text,
     companion_text,
     parse_key,
@@ -60,7 +60,7 @@ class RecordCursor:
         self,
         run: WatchedRun,
         encoding: Encoding,
-        begin: Begin | Place,
+        begin: Begin | StreamPosition,
         reason: str | None = None,
     ) -> None:
         """`reason`: why it does not begin where the listener asked for."""
@@ -72,14 +72,14 @@ class RecordCursor:
         self._check = ""
         self.source: str | None = None
         self._encoding = encoding
-        self._begin: Begin | Place = begin
+        self._begin: Begin | StreamPosition = begin
         self._epoch = 0
         self._key: SegmentKey | None = None
         self._fallback = False
         self._left: tuple[LineFile, int] | None = None
         self._notices: deque[Notice] = deque()
         self._idle_until = 0.0
-        self._last_id = begin.text if isinstance(begin, Place) else NOWHERE
+        self._last_id = begin.text if isinstance(begin, StreamPosition) else NOWHERE
         self._parts: tuple[str | None, ...] = ()
         self._text = ""
         self._until: tuple[LineFile, int] | None = None
@@ -159,7 +159,7 @@ class RecordCursor:
         """Find the place to begin at, or say that there is none yet."""
         start = find(self.run, self._begin)
         if start is None:
-            if not isinstance(self._begin, Place):
+            if not isinstance(self._begin, StreamPosition):
                 self._begin = "start"  # all there will be is new to this listener
             self._idle("no live log and no checkpoint yet")
             return
@@ -280,12 +280,12 @@ class CompanionCursor:
     """One listener's place in a file of generations, metrics or health."""
 
     def __init__(
-        self, run: WatchedRun, name: Companion, encoding: Encoding, begin: Begin | FilePlace
+        self, run: WatchedRun, name: Companion, encoding: Encoding, begin: Begin | FileOffset
     ) -> None:
         self.run = run
         self.name: Companion = name
         self._encoding = encoding
-        self._begin: Begin | FilePlace = begin
+        self._begin: Begin | FileOffset = begin
         self.file: LineFile | None = None
         self.offset = 0
         self._epoch = 0
@@ -300,10 +300,10 @@ class CompanionCursor:
         if file is not None and file.fingerprint is not None:
             if self._text[:2] != (file.fingerprint, self.offset):
                 check = file.check(self.offset)
-                place = FilePlace(file.fingerprint, self.offset, self.offset, check)
+                place = FileOffset(file.fingerprint, self.offset, self.offset, check)
                 self._text = (file.fingerprint, self.offset, companion_text(self.name, place))
             return self._text[2]
-        if isinstance(self._begin, FilePlace):
+        if isinstance(self._begin, FileOffset):
             return companion_text(self.name, self._begin)
         return ""
 
@@ -330,7 +330,7 @@ class CompanionCursor:
         # A resume cut lines off and may have written others since; those before the cut stay.
         self.offset = min(self.offset, *self.file.cuts[self._cuts :], self.offset)
         self._cuts = len(self.file.cuts)
-        before = others + companion_text(self.name, FilePlace(self.file.fingerprint, 0))[:-1]
+        before = others + companion_text(self.name, FileOffset(self.file.fingerprint, 0))[:-1]
         found = await self.run.encoded(self.file, self.offset, self._encoding, before, "")
         if found is not None:
             self.offset = found.end
@@ -344,7 +344,7 @@ class CompanionCursor:
         if self._begin == "live":
             return file.whole_size()
         known = self._begin
-        if not isinstance(known, FilePlace) or known.file != file.fingerprint:
+        if not isinstance(known, FileOffset) or known.file != file.fingerprint:
             return 0
         if file.holds(known.offset, known.end, known.check) == "yes":
             return known.offset

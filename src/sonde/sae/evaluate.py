@@ -132,7 +132,7 @@ def evaluate_kinds(
         ablated: dict[_Site, tuple[float, float]] = {}
         for each in judged:
             seen, wanted = (read[hook][each.layer] for hook in each.hooks)
-            place = _Place(reader, each.site, some, wanted, counts(seen, some.lengths), counted)
+            place = _Splicing(reader, each.site, some, wanted, counts(seen, some.lengths), counted)
             y = wanted[place.chosen]
             mean = means.setdefault(each.site, y.float().mean(0))
             rebuilt = each.rebuild(kind, seen[place.chosen], y, mean)
@@ -151,7 +151,7 @@ _Site = tuple[Hook, Hook, int]
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class _Splicing:
     """Some contexts, at one site, and which of their positions count."""
 
     reader: Reader

@@ -173,7 +173,7 @@ class _Lane:
         return None
 
 
-class Engine:
+class JobThread:
     """The thread, the jobs that take turns, and those that wait.
 
     Sweeps and everything else have places of their own, so that sweeps never keep a completion from

@@ -32,7 +32,7 @@ LOOKED_AT: Final = 64
 SHOWN: Final = 400
 """Letters of the prompt's end."""
 
-Place = tuple[str, int | None]
+GenerationToken = tuple[str, int | None]
 """A generation and a token of it."""
 
 
@@ -97,7 +97,7 @@ def _moment(
 
     if generation is not None and generation not in known.generations.ids:
         raise UnknownGeneration(generation, "generations are called <step>-<number>; see the list")
-    tried: Iterable[Place]
+    tried: Iterable[GenerationToken]
     if generation is None or (token is None and feature is not None):
         tried = _places(known, cursor, layer, feature, generation)
     else:
@@ -121,7 +121,7 @@ def _places(
     layer: int,
     feature: int | None,
     generation: str | None,
-) -> Iterator[Place]:
+) -> Iterator[GenerationToken]:
     """Where a feature is strongest, in what passed first; without one, the best generations."""
     from sonde.runs.analytics.generation import generation_page
     from sonde.runs.analytics.strongest import strongest

@@ -6,7 +6,7 @@ from sonde.backends.base import Backend
 from sonde.engine import Limits
 from sonde.runs.hub import Hub
 from sonde.server.dictionaries import Dictionaries
-from sonde.server.jobs import Engine
+from sonde.server.jobs import JobThread
 from sonde.server.lanes import Lanes
 from sonde.server.metrics import Metrics
 from sonde.server.past import History
@@ -54,7 +54,7 @@ class Parts:
     """Loaded models and what serves them."""
 
     models: Pool
-    engine: Engine
+    engine: JobThread
     sweeps: Sweeps
     limits: Limits = field(default_factory=Limits)
     network: Network = field(default_factory=Network)

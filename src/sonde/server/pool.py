@@ -26,7 +26,7 @@ from sonde.schema import ModelDescription
 from sonde.schema.model import ModelEntry
 from sonde.schema.sweep import Loading
 from sonde.server.completion.work import Speech
-from sonde.server.jobs import PAUSE, Engine
+from sonde.server.jobs import PAUSE, JobThread
 from sonde.server.memory import trim
 from sonde.server.model_names import ModelNames, ModelSource
 from sonde.server.vectors import VectorRegister
@@ -113,7 +113,7 @@ class Pool:
     def __init__(
         self,
         backend: Backend,
-        engine: Engine,
+        engine: JobThread,
         *,
         names: ModelNames | None = None,
         loader: Loader | None = None,

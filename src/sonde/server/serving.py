@@ -31,7 +31,7 @@ from sonde.results.provenance import versions
 from sonde.runs.hub import Hub
 from sonde.server.app import STOP_SECONDS, create_app, create_gateway
 from sonde.server.dictionaries import Dictionaries
-from sonde.server.jobs import Engine
+from sonde.server.jobs import JobThread
 from sonde.server.memory import Trimming
 from sonde.server.model_names import ModelNames
 from sonde.server.parts import Gateway, Network, Parts
@@ -73,7 +73,7 @@ def assemble(
     models, beside `backend`; `model_bytes` is what the weights of all may take together.
     """
     history = SweepStore(store) if isinstance(store, Path) else store
-    engine = Engine(waiting=waiting)
+    engine = JobThread(waiting=waiting)
     limits = limits or Limits()
     used = versions()
     models = Pool(backend, engine, names=names, loader=loader, budget_bytes=model_bytes)

@@ -47,7 +47,7 @@ from sonde.schema.table import (
 from sonde.server.asks import Ask, General
 from sonde.server.book import Book, said
 from sonde.server.course import Course
-from sonde.server.jobs import Engine, Job
+from sonde.server.jobs import Job, JobThread
 from sonde.server.model_names import ModelSource
 from sonde.server.past import Numbered, numbered
 from sonde.server.pool import Pool, ServedModel
@@ -204,7 +204,7 @@ class Sweeps:
     def __init__(
         self,
         models: Pool,
-        engine: Engine,
+        engine: JobThread,
         store: SweepStore,
         *,
         limits: Limits | None = None,

@@ -17,7 +17,7 @@ from sonde.sae.active import Active, join
 from sonde.sae.autoencoder import Autoencoder
 from sonde.sae.encode import SHARE
 from sonde.sae.health import Health, HealthMeter
-from sonde.training.pieces import Piece, Sample, spans
+from sonde.training.pieces import PassSlice, Sample, spans
 from sonde.training.tensor_cores import SplitEncoder
 
 FEW: Final = 2 * SHARE - 1
@@ -123,11 +123,11 @@ class Encoder:
         self._split: dict[int, SplitEncoder] = {}
         self.meters = {layer: LayerMeter(sae.d_sae) for layer, sae in self.saes.items()}
 
-    def encode(self, pieces: Iterable[Piece]) -> list[Recorded]:
+    def encode(self, pieces: Iterable[PassSlice]) -> list[Recorded]:
         """What is written of a step's completions, those of each piece in their order."""
         return [done for piece in pieces for done in self._piece(piece)]
 
-    def _piece(self, piece: Piece) -> list[Recorded]:
+    def _piece(self, piece: PassSlice) -> list[Recorded]:
         features = {layer: self._layer(layer, x) for layer, x in piece.read.items()}
         each = zip(piece.samples, piece.lengths, spans(piece.counts), strict=True)
         return [

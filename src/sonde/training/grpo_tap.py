@@ -21,7 +21,7 @@ from torch import Tensor
 
 from sonde.errors import BadTrainer
 from sonde.training.messages import text_of
-from sonde.training.pieces import Parts, Piece, Sample, places
+from sonde.training.pieces import Parts, PassSlice, Sample, places
 from sonde.training.recorder import Recorder
 
 ROWS: Final = "sonde_rows"
@@ -52,7 +52,7 @@ class GRPOTap:
         self._recorder: Recorder | None = None
         self._batch = -1
         self._noted: dict[int, tuple[Sample, int]] = {}
-        self._pieces: list[Piece] = []
+        self._pieces: list[PassSlice] = []
         self._own = {name: trainer.__dict__[name] for name in WRAPPED if name in trainer.__dict__}
         self._original = {name: getattr(trainer, name) for name in WRAPPED}
         trainer._generate_and_score_completions = self._note
@@ -62,7 +62,7 @@ class GRPOTap:
         """Read through this recorder from now on."""
         self._recorder = recorder
 
-    def take(self) -> list[Piece]:
+    def take(self) -> list[PassSlice]:
         """What was read since the last time."""
         pieces, self._pieces = self._pieces, []
         return pieces
@@ -92,7 +92,7 @@ class GRPOTap:
         start = inputs["prompt_ids"].shape[1]
         # Prompts are padded on the left, so the last token of each is right before its completion.
         samples, lengths = (tuple(each) for each in zip(*noted, strict=True))
-        piece = Piece(samples, lengths, self._every, {}, prompts=self._prompts)
+        piece = PassSlice(samples, lengths, self._every, {}, prompts=self._prompts)
         tokens = places(
             [
                 [*range(start, start + length)[:: self._every]]

@@ -41,7 +41,7 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class PassSlice:
     """Some completions of one forward pass, and the activations of their recorded tokens."""
 
     samples: tuple[Sample, ...]
@@ -75,7 +75,7 @@ class Piece:
         """The bytes it holds on to."""
         return sum(tensor.numel() * tensor.element_size() for tensor in self.read.values())
 
-    def only(self, kept: frozenset[int]) -> "Piece":
+    def only(self, kept: frozenset[int]) -> "PassSlice":
         """The same with nothing recorded of the other samples."""
         chosen = [
             index
@@ -116,7 +116,7 @@ def places(
     return Tokens(torch.tensor(rows, dtype=torch.long), torch.tensor(flat, dtype=torch.long))
 
 
-def thin(pieces: Sequence[Piece], room: int) -> tuple[list[Piece], int]:
+def thin(pieces: Sequence[PassSlice], room: int) -> tuple[list[PassSlice], int]:
     """Leave completions out, whole and evenly, until the rest fits. -> pieces, how many left out"""
     total = sum(piece.weight for piece in pieces)
     if total <= room:

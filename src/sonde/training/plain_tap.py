@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sonde.training.pieces import Piece, Sample, places
+from sonde.training.pieces import PassSlice, Sample, places
 from sonde.training.recorder import Recorder
 
 IGNORED = -100
@@ -44,7 +44,7 @@ class PlainTap:
         self._reading: Any = None
         self._noted: tuple[tuple[Sample, ...], tuple[int, ...]] = ((), ())
         self._read: dict[int, Tensor] = {}
-        self._pieces: list[Piece] = []
+        self._pieces: list[PassSlice] = []
         self._batch = -1
         self._handles = (
             model.register_forward_pre_hook(self._begin, with_kwargs=True),
@@ -55,7 +55,7 @@ class PlainTap:
         """Read through this recorder from now on."""
         self._recorder = recorder
 
-    def take(self) -> list[Piece]:
+    def take(self) -> list[PassSlice]:
         """What was read since the last time."""
         pieces, self._pieces = self._pieces, []
         return pieces
@@ -88,7 +88,7 @@ class PlainTap:
             reading.__exit__(RuntimeError, RuntimeError("the forward pass failed"), None)
             return
         reading.__exit__(None, None, None)
-        self._pieces.append(Piece(*self._noted, self._every, self._read))
+        self._pieces.append(PassSlice(*self._noted, self._every, self._read))
         self.seconds += perf_counter() - began
 
     def _samples(self, ids: Tensor, texts: Sequence["Text"]) -> tuple[Sample, ...]:

@@ -21,7 +21,7 @@ from sonde.training.alarms import Alarms
 from sonde.training.encoding import Encoder, Recorded
 from sonde.training.health import Counts, health_line, in_words, look
 from sonde.training.lines import NonFinite
-from sonde.training.pieces import Piece, Sample, evenly, thin
+from sonde.training.pieces import PassSlice, Sample, evenly, thin
 from sonde.training.steps import Names, step_lines, step_metrics
 from sonde.training.summary import StepSummary
 from sonde.training.telemetry import Meter, Moments
@@ -72,7 +72,7 @@ class Session:
         self._background = Background("sonde-sidecar", self.capacity)
         self.writer.describe(self.info)
 
-    def hand_over(self, step: int, pieces: Sequence[Piece], seconds: float) -> None:
+    def hand_over(self, step: int, pieces: Sequence[PassSlice], seconds: float) -> None:
         """Give a step's pieces to the background, as many completions as there is room for."""
         kept, left_out = thin(pieces, self._background.room)
         n_layers = len(self.encoder.saes)

@@ -1,5 +1,5 @@
 from sonde.runs.analytics.goodlines import records
-from sonde.runs.analytics.reading import Piece
+from sonde.runs.analytics.reading import LineBlock
 
 LINE = b'{"step":1,"token_index":2,"layer_index":3,"top_feature_indices":[]}'
 BAD = [
@@ -19,9 +19,9 @@ BAD = [
 ]
 
 
-def piece(*lines: bytes, start: int = 100) -> Piece:
+def piece(*lines: bytes, start: int = 100) -> LineBlock:
     data = b"".join(line + b"\n" for line in lines)
-    return Piece(start, start + len(data), data)
+    return LineBlock(start, start + len(data), data)
 
 
 def test_good_lines_are_taken_as_they_are() -> None:
@@ -53,5 +53,5 @@ def test_letters_outside_ascii_do_no_harm() -> None:
 
 
 def test_a_line_too_long_to_be_read_counts_as_one() -> None:
-    found = records(Piece(5, 10**7, b""), 10)
+    found = records(LineBlock(5, 10**7, b""), 10)
     assert (found.lines, found.withheld, found.end) == ([], 1, 10**7)

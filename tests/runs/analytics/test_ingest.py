@@ -12,7 +12,7 @@ from sonde.runs import rotation
 from sonde.runs.analytics import ingest as ingest_module
 from sonde.runs.analytics.goodlines import GoodLines, records
 from sonde.runs.analytics.ingest import Ingest, Ingested
-from sonde.runs.analytics.reading import Piece
+from sonde.runs.analytics.reading import LineBlock
 from tests.runs.trainer import Trainer
 
 VOLUME, PIECE = 40, 16
@@ -76,7 +76,7 @@ def test_full_tails_become_volumes_that_the_next_reader_takes_over(
 
     read: list[int] = []
 
-    def counted(piece: Piece, most: int) -> GoodLines:
+    def counted(piece: LineBlock, most: int) -> GoodLines:
         read.append(piece.start)
         return records(piece, most)
 

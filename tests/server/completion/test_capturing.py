@@ -5,24 +5,24 @@ from typing import Any
 import pytest
 
 from sonde.schema import CaptureSource
-from sonde.server.completion.capturing import CapturePlan, plan_capture
+from sonde.server.completion.capturing import CaptureArguments, plan_capture
 from sonde.server.errors import OpenAIError
 from tests.scripted import LAYERS, Scripted
 
 
-def plan(hooks: Any, n_tokens: int = 3, **fields: Any) -> CapturePlan:
+def plan(hooks: Any, n_tokens: int = 3, **fields: Any) -> CaptureArguments:
     source = CaptureSource(hooks=hooks, **fields)
     return plan_capture(source, "cmpl-1", Scripted().describe(), n_tokens)
 
 
 def test_everything_of_a_prompt_is_captured_by_default() -> None:
     found = plan({"mlp_in": "all"})
-    assert found == CapturePlan("cmpl-1", ("mlp_in",), tuple(range(LAYERS)), (0, 1, 2))
+    assert found == CaptureArguments("cmpl-1", ("mlp_in",), tuple(range(LAYERS)), (0, 1, 2))
 
 
 def test_hooks_that_ask_for_different_layers_get_all_of_them() -> None:
     found = plan({"post_block": [3, 1], "pre_attn": [1, 1, 0]}, run="clean")
-    assert found == CapturePlan("clean", ("pre_attn", "post_block"), (0, 1, 3), (0, 1, 2))
+    assert found == CaptureArguments("clean", ("pre_attn", "post_block"), (0, 1, 3), (0, 1, 2))
 
 
 @pytest.mark.parametrize(

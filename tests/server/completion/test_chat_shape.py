@@ -12,12 +12,12 @@ from sonde.server.completion.chat_shape import ChatShape
 from sonde.server.completion.naming import Named
 from sonde.server.completion.shape import Tally, gathered
 from sonde.server.completion.showing import PromptShown, TokenShown
-from sonde.server.completion.work import Piece
+from sonde.server.completion.work import ChoiceDelta
 from tests.scripted import Scripted
 
 END, PARIS = Named(0, "token_id:0", None, -1.5), Named(9, " é", " é", -0.5)
 SHOWN = TokenShown(PARIS, (PARIS, END), offset=0)
-MADE = [Piece(0, " é", SHOWN, generated=1), Piece(0, finish="stop")]
+MADE = [ChoiceDelta(0, " é", SHOWN, generated=1), ChoiceDelta(0, finish="stop")]
 
 
 def tally(**fields: Any) -> Tally:
@@ -44,7 +44,7 @@ def test_a_whole_answer_is_one_that_openais_client_reads() -> None:
 
 def test_log_probabilities_are_null_unless_asked_for() -> None:
     counted = tally()
-    answer = ChatShape().whole(counted, gathered(counted, [Piece(0, "a", finish="stop")]))
+    answer = ChatShape().whole(counted, gathered(counted, [ChoiceDelta(0, "a", finish="stop")]))
     assert answer.choices[0].logprobs is None
 
 
@@ -65,7 +65,7 @@ def test_chunks_say_who_speaks_then_what_then_why_it_ended() -> None:
 
 def test_each_choice_is_begun_once() -> None:
     counted, shape = tally(n=2), ChatShape()
-    count = [len(shape.chunks(counted, Piece(i, "a"))) for i in (0, 0, 1, 1)]
+    count = [len(shape.chunks(counted, ChoiceDelta(i, "a"))) for i in (0, 0, 1, 1)]
     assert count == [2, 1, 2, 1]
 
 
@@ -84,8 +84,8 @@ def test_13_a_scored_prompt_and_a_reason_are_shown_once() -> None:
         piece
         for i in range(2)
         for piece in (
-            Piece(i, prompt=PromptShown((), LISTED)),
-            Piece(i, "a", finish="stop", reason=7),
+            ChoiceDelta(i, prompt=PromptShown((), LISTED)),
+            ChoiceDelta(i, "a", finish="stop", reason=7),
         )
     ]
     whole = ChatShape().whole(counted, gathered(counted, made)).model_dump()

@@ -13,7 +13,7 @@ from sonde.schema import CompletionRequest
 from sonde.server.app import stop
 from sonde.server.completion.admit import AdmittedRequest, admit_completion
 from sonde.server.completion.running import Running, start
-from sonde.server.completion.work import Piece
+from sonde.server.completion.work import ChoiceDelta
 from sonde.server.parts import Parts
 from sonde.server.serving import assemble
 from tests.server.completion.endless import Endless, opened
@@ -57,7 +57,7 @@ async def test_all_of_it_is_heard_in_order(assembled: Any) -> None:
     backend = opened()
     running = started(assembled(backend), max_tokens=40)
     made = await running.whole()
-    text = "".join(piece.text for piece in made if isinstance(piece, Piece))
+    text = "".join(piece.text for piece in made if isinstance(piece, ChoiceDelta))
     assert text == "The" * 40
     assert not backend.leases
 

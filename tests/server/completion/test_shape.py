@@ -6,7 +6,7 @@ from sonde.engine import Limits
 from sonde.schema import CompletionRequest
 from sonde.server.completion.admit import admit_completion
 from sonde.server.completion.shape import Tally, gathered
-from sonde.server.completion.work import Piece
+from sonde.server.completion.work import ChoiceDelta
 from tests.scripted import Scripted
 
 CAPTURE = {"patch_source": {"run": "r", "hooks": {"mlp_out": [1]}}}
@@ -20,13 +20,24 @@ def tally(**fields: Any) -> Tally:
 
 def test_prompts_count_once_and_every_generated_token_counts() -> None:
     counted = tally()
-    counted.pieces([Piece(0, "a", generated=1), Piece(0, finish="stop"), Piece(1, generated=1)])
+    counted.pieces(
+        [
+            ChoiceDelta(0, "a", generated=1),
+            ChoiceDelta(0, finish="stop"),
+            ChoiceDelta(1, generated=1),
+        ]
+    )
     usage = counted.usage()
     assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (4, 2, 6)
 
 
 def test_pieces_are_put_together_by_choice() -> None:
-    made = [Piece(1, "c"), Piece(0, "a"), Piece(0, "b"), Piece(1, "d", finish="length")]
+    made = [
+        ChoiceDelta(1, "c"),
+        ChoiceDelta(0, "a"),
+        ChoiceDelta(0, "b"),
+        ChoiceDelta(1, "d", finish="length"),
+    ]
     choices = gathered(tally(), made)
     assert [choice.text for choice in choices] == ["ab", "cd", "", ""]
     assert [choice.finish for choice in choices] == [None, "length", None, None]
@@ -34,9 +45,9 @@ def test_pieces_are_put_together_by_choice() -> None:
 
 def test_the_last_piece_is_the_end_of_the_last_choice() -> None:
     counted = tally()
-    assert counted.last(Piece(3, finish="stop"))
-    assert not counted.last(Piece(2, finish="stop"))
-    assert not counted.last(Piece(3, "a"))
+    assert counted.last(ChoiceDelta(3, finish="stop"))
+    assert not counted.last(ChoiceDelta(2, finish="stop"))
+    assert not counted.last(ChoiceDelta(3, "a"))
 
 
 def test_a_capture_is_reported_when_it_is_stored() -> None:

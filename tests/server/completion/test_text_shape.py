@@ -11,12 +11,12 @@ from sonde.server.completion.naming import Named
 from sonde.server.completion.shape import Tally, gathered
 from sonde.server.completion.showing import PromptShown, TokenShown
 from sonde.server.completion.text_shape import TextShape
-from sonde.server.completion.work import Piece
+from sonde.server.completion.work import ChoiceDelta
 from tests.scripted import Scripted
 
 PARIS, ROME = Named(9, " Paris", " Paris", -0.5), Named(10, " Rome", " Rome", -1.5)
 SHOWN = TokenShown(PARIS, (PARIS, ROME), offset=3)
-MADE = [Piece(0, " Paris", SHOWN, generated=1), Piece(0, "!", finish="stop")]
+MADE = [ChoiceDelta(0, " Paris", SHOWN, generated=1), ChoiceDelta(0, "!", finish="stop")]
 
 
 def tally(**fields: Any) -> Tally:
@@ -42,14 +42,16 @@ def test_a_whole_answer_is_one_that_openais_client_reads() -> None:
 
 def test_log_probabilities_are_null_unless_asked_for() -> None:
     counted = tally()
-    answer = TextShape().whole(counted, gathered(counted, [Piece(0, "a", finish="stop")]))
+    answer = TextShape().whole(counted, gathered(counted, [ChoiceDelta(0, "a", finish="stop")]))
     assert answer.choices[0].logprobs is None
-    empty = TextShape().whole(tally(logprobs=0), gathered(counted, [Piece(0, finish="length")]))
+    empty = TextShape().whole(
+        tally(logprobs=0), gathered(counted, [ChoiceDelta(0, finish="length")])
+    )
     assert empty.choices[0].logprobs is not None
 
 
 def test_what_says_nothing_is_no_chunk() -> None:
-    assert TextShape().chunks(tally(), Piece(0, generated=1)) == []
+    assert TextShape().chunks(tally(), ChoiceDelta(0, generated=1)) == []
 
 
 def test_a_chunk_is_a_small_completion() -> None:
@@ -78,7 +80,11 @@ SCORED = PromptShown((FIRST, SHOWN), LISTED)
 
 def test_13_an_echoed_prompt_comes_before_the_rest_and_its_first_token_has_no_number() -> None:
     counted = tally(logprobs=2, echo=True, prompt_logprobs=0)
-    made = [Piece(0, "The Paris", prompt=SCORED), *MADE[:1], Piece(0, finish="stop", reason="!")]
+    made = [
+        ChoiceDelta(0, "The Paris", prompt=SCORED),
+        *MADE[:1],
+        ChoiceDelta(0, finish="stop", reason="!"),
+    ]
     choice = TextShape().whole(counted, gathered(counted, made)).model_dump()["choices"][0]
     assert choice["logprobs"]["tokens"] == ["The", " Paris", " Paris"]
     assert choice["logprobs"]["token_logprobs"] == [None, -0.5, -0.5]

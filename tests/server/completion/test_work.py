@@ -14,7 +14,7 @@ from sonde.engine import Limits
 from sonde.errors import HookNeverFired, SourceRunDropped
 from sonde.schema import CompletionRequest, ModelDescription, SourceRun
 from sonde.server.completion.admit import AdmittedRequest, admit_completion
-from sonde.server.completion.work import CompletionItem, Piece, Speech, complete
+from sonde.server.completion.work import ChoiceDelta, CompletionItem, Speech, complete
 from tests.server.tiny_server import OTHER, PROMPT, chatting_backend
 
 ZEROS = {"layer": 1, "hook": "mlp_out", "source_module": "zeros"}
@@ -39,11 +39,11 @@ def made(asked: AdmittedRequest) -> list[CompletionItem]:
     return list(complete(backend(), asked, speech()))
 
 
-def pieces(**fields: Any) -> list[Piece]:
-    return [each for each in made(ask(**fields)) if isinstance(each, Piece)]
+def pieces(**fields: Any) -> list[ChoiceDelta]:
+    return [each for each in made(ask(**fields)) if isinstance(each, ChoiceDelta)]
 
 
-def text_of(found: list[Piece], index: int = 0) -> str:
+def text_of(found: list[ChoiceDelta], index: int = 0) -> str:
     return "".join(piece.text for piece in found if piece.index == index)
 
 
@@ -77,7 +77,7 @@ def test_every_token_is_yielded_as_soon_as_it_is_made() -> None:
     """So that others have their turns, and a job can be stopped, between any two tokens."""
     work = complete(backend(), ask(max_tokens=50), speech())
     first = next(work)
-    assert isinstance(first, Piece)
+    assert isinstance(first, ChoiceDelta)
     assert first.generated == 1
 
 
@@ -100,20 +100,23 @@ def test_choices_of_one_seed_differ_and_come_again() -> None:
 
 def test_an_echo_comes_first() -> None:
     found = pieces(echo=True)
-    assert found[0] == Piece(0, PROMPT)
+    assert found[0] == ChoiceDelta(0, PROMPT)
     assert text_of(found) == PROMPT + backend().detokenize(greedy())
 
 
 def test_no_tokens_are_an_end_at_once() -> None:
-    assert pieces(max_tokens=0) == [Piece(0, finish="length")]
-    assert pieces(max_tokens=0, echo=True) == [Piece(0, PROMPT), Piece(0, finish="length")]
+    assert pieces(max_tokens=0) == [ChoiceDelta(0, finish="length")]
+    assert pieces(max_tokens=0, echo=True) == [
+        ChoiceDelta(0, PROMPT),
+        ChoiceDelta(0, finish="length"),
+    ]
 
 
 def test_an_end_token_ends_the_text_and_is_no_part_of_it() -> None:
     tokens = greedy()
     asked = ask(logprobs=0)
     ends = replace(asked, ending=replace(asked.ending, ids=frozenset({tokens[2]})))
-    found = [each for each in made(ends) if isinstance(each, Piece)]
+    found = [each for each in made(ends) if isinstance(each, ChoiceDelta)]
     assert (found[-1].finish, found[-1].reason) == ("stop", None)
     assert text_of(found) == backend().detokenize(tokens[:2])
     assert sum(piece.generated for piece in found) == 3
@@ -126,12 +129,12 @@ def test_13_an_ignored_end_token_ends_nothing() -> None:
     model = backend().describe().model_copy(update={"end_ids": [tokens[1]]})
     chatting = replace_description(model)
     ended = [each for each in complete(chatting, asked_of(chatting), speech())]
-    assert isinstance(ended[-1], Piece)
+    assert isinstance(ended[-1], ChoiceDelta)
     assert (ended[-1].finish, ended[-1].reason) == ("stop", None)
     on = [each for each in complete(chatting, asked_of(chatting, ignore_eos=True), speech())]
-    assert isinstance(on[-1], Piece)
+    assert isinstance(on[-1], ChoiceDelta)
     assert on[-1].finish == "length"
-    assert "".join(p.text for p in on if isinstance(p, Piece)) == backend().detokenize(tokens)
+    assert "".join(p.text for p in on if isinstance(p, ChoiceDelta)) == backend().detokenize(tokens)
 
 
 def test_13_a_named_stop_token_is_the_reason() -> None:
@@ -160,7 +163,7 @@ def test_13_no_tokens_and_a_scored_prompt_are_a_pass_and_no_token() -> None:
     assert scored.prompt is not None
     assert scored.prompt.listed is not None
     assert len(scored.prompt.listed) == 8
-    assert end == Piece(0, finish="length")
+    assert end == ChoiceDelta(0, finish="length")
 
 
 def test_a_stop_string_ends_the_text_across_tokens() -> None:

@@ -11,7 +11,7 @@ import pytest
 from sonde.errors import EngineLost
 from sonde.schema import Capabilities, ExportFormat, Metric, Pairing
 from sonde.server.app import create_app
-from sonde.server.jobs import Engine
+from sonde.server.jobs import JobThread
 from sonde.server.parts import Parts
 from tests.scripted import Scripted
 from tests.server.talking import client_of, parts_over
@@ -28,7 +28,7 @@ def parts(tmp_path: Path) -> Iterator[Parts]:
 class Busy:
     """Keeps the engine's thread busy inside a block."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: JobThread) -> None:
         self._engine, self._begun, self._over = engine, threading.Event(), threading.Event()
 
     async def __aenter__(self) -> None:

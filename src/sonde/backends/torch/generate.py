@@ -15,8 +15,8 @@ from torch import Tensor
 from sonde.backends.base import GeneratedToken, GenerateRequest, PromptToken
 from sonde.backends.torch.choosing import choose
 from sonde.backends.torch.layout import Layout
-from sonde.backends.torch.packed.cells import Placed, Sources, place, plan_cell
-from sonde.backends.torch.packed.plan import KeysValues, Plan, block_size, using
+from sonde.backends.torch.packed.cells import PlacedWrite, Sources, place, plan_cell
+from sonde.backends.torch.packed.plan import KeysValues, PackedRows, block_size, using
 from sonde.backends.torch.packed.segments import Segments
 from sonde.backends.torch.packed.writes import Writes, applied, write_entering
 from sonde.backends.torch.path import Path
@@ -32,7 +32,7 @@ class _Cache:
 
     layers: list[KeysValues]
 
-    def extended(self, plan: Plan, n_rows: int) -> "_Cache":
+    def extended(self, plan: PackedRows, n_rows: int) -> "_Cache":
         """With the rows a pass has just computed."""
         new = [plan.recorded[i] for i in range(len(plan.recorded))]
         new = [KeysValues(kv.keys[:n_rows], kv.values[:n_rows]) for kv in new]
@@ -86,7 +86,7 @@ def _prompt(path: Path, final: Tensor, request: GenerateRequest) -> tuple[Prompt
 def _recomputed(
     path: Path,
     tokens: Sequence[int],
-    placed: Sequence[Placed],
+    placed: Sequence[PlacedWrite],
     sources: Sources,
     *,
     every: bool,
@@ -106,7 +106,7 @@ def _forward(
     tokens: Sequence[int],
     start: int,
     cache: _Cache,
-    placed: Sequence[Placed],
+    placed: Sequence[PlacedWrite],
     sources: Sources,
     *,
     every: bool,
@@ -117,7 +117,7 @@ def _forward(
     block = block_size(device, start + n)
     n_rows = path.shape.padded(n)
     segments = Segments([start], [start + n], n_prefix=start, block=block, device=device)
-    plan = Plan(layout.layer_of, segments.blocks(1), n, cache.layers or None, record=True)
+    plan = PackedRows(layout.layer_of, segments.blocks(1), n, cache.layers or None, record=True)
     ids = [*tokens[start:], *[tokens[-1]] * (n_rows - n)]
     positions = [min(start + i, len(tokens) - 1) for i in range(n_rows)]
     with ExitStack() as stack, using(plan), torch.inference_mode():
@@ -142,7 +142,7 @@ def _forward(
 def _patch_rows(
     stack: ExitStack,
     layout: Layout,
-    placed: Sequence[Placed],
+    placed: Sequence[PlacedWrite],
     sources: Sources,
     start: int,
     n: int,
@@ -159,7 +159,7 @@ def _patch_rows(
 
 
 def _writes(
-    placed: Sequence[Placed], sources: Sources, layer: int, start: int, n: int
+    placed: Sequence[PlacedWrite], sources: Sources, layer: int, start: int, n: int
 ) -> dict[Hook | None, Writes]:
     grouped: dict[Hook | None, list[tuple[int, int]]] = defaultdict(list)
     for patch in placed:

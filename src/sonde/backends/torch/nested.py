@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 T = TypeVar("T")
-Place = tuple[int, torch.Size, tuple[int, ...], torch.dtype]
+TensorKey = tuple[int, torch.Size, tuple[int, ...], torch.dtype]
 """Where a tensor lies in memory, and how."""
 
 
-def place_of(tensor: Tensor) -> Place:
+def place_of(tensor: Tensor) -> TensorKey:
     """Two tensors with the same place are one."""
     return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
 
@@ -39,14 +39,14 @@ def mapped(nest: T, change: Callable[[Tensor], object]) -> T:
     return result
 
 
-def tensors_in(nest: object) -> dict[Place, Tensor]:
+def tensors_in(nest: object) -> dict[TensorKey, Tensor]:
     """Every tensor in a nest, once, in the order in which it is met."""
-    found: dict[Place, Tensor] = {}
+    found: dict[TensorKey, Tensor] = {}
     _collect(nest, found)
     return found
 
 
-def _collect(value: object, found: dict[Place, Tensor]) -> None:
+def _collect(value: object, found: dict[TensorKey, Tensor]) -> None:
     parts: Iterable[object] = ()
     if isinstance(value, Tensor):
         found.setdefault(place_of(value), value)
@@ -60,6 +60,6 @@ def _collect(value: object, found: dict[Place, Tensor]) -> None:
         _collect(part, found)
 
 
-def with_tensors(nest: T, other: Mapping[Place, Tensor]) -> T:
+def with_tensors(nest: T, other: Mapping[TensorKey, Tensor]) -> T:
     """The same nest with other tensors in the places of its own."""
     return mapped(nest, lambda tensor: other[place_of(tensor)])

@@ -24,8 +24,8 @@ from sonde.backends.torch.layout import Layout, bare_layer, find_layers, find_la
 from sonde.backends.torch.loading.reasons import one_line
 from sonde.backends.torch.packed import attention, experts, trace
 from sonde.backends.torch.packed import passage as packed
-from sonde.backends.torch.packed.cells import CellPlan, Sources
-from sonde.backends.torch.packed.plan import Plan, UnsupportedAttention, block_size, using
+from sonde.backends.torch.packed.cells import PackedCell, Sources
+from sonde.backends.torch.packed.plan import PackedRows, UnsupportedAttention, block_size, using
 from sonde.backends.torch.packed.rows import RowShape, padded, row_shape
 from sonde.backends.torch.packed.scoring import Run
 from sonde.backends.torch.packed.segments import whole_prompts
@@ -94,14 +94,14 @@ class Path:
         apart = [[tokens] for tokens in prompts] if _length_matters(self.model) else [prompts]
         return [one for some in apart for one in how(self.model, self.layout, some, wanted)]
 
-    def start(self, of: Trace, cells: Sequence[CellPlan], sources: Sources) -> Run:
+    def start(self, of: Trace, cells: Sequence[PackedCell], sources: Sources) -> Run:
         """Patched runs of a prompt, ready to go."""
         if self.name == "whole_sequence":
             return whole.WholeRun(self.layout, of, cells, sources)
 
         ported = self.on_cpu  # compiled layers cannot be hooked
 
-        def packed_run(some: Sequence[CellPlan]) -> Run:
+        def packed_run(some: Sequence[PackedCell]) -> Run:
             compiled = None if self.stepping is None else self.stepping.layers
             writing = due if ported else applied
             rows = sum(of.lengths[cell.prompt] - cell.first for cell in some)
@@ -196,7 +196,7 @@ def _compile(path: Path, of: Trace) -> None:
     rows, enters = min(path.shape.most, SHORT_CHUNK), max(len(path.layout.sites) - 2, 0)
     count = rows // len(of.tokens)
     with torch.inference_mode():
-        _final(path, of, [CellPlan(i, (), 0, enters, ()) for i in range(count)])
+        _final(path, of, [PackedCell(i, (), 0, enters, ()) for i in range(count)])
 
 
 def _whole_path(
@@ -249,7 +249,7 @@ def _watched_layout(model: PreTrainedModel, probe: list[int]) -> Layout:
     size = padded(len(probe), block)
     tokens = [*probe, *[probe[-1]] * (size - len(probe))]
     blocks = whole_prompts([size], [block], model.device)
-    plan = Plan(bare.layer_of, blocks, size, None, shapes=[])
+    plan = PackedRows(bare.layer_of, blocks, size, None, shapes=[])
     with using(plan):
         return find_layout(model, tokens, plan.callers).with_heads(plan.shapes or [])
 
@@ -270,7 +270,7 @@ def _proved(path: Path, probe: list[int]) -> Path:
         of = path.record([probe], ())[0]
         n_layers, n = len(path.layout.sites), len(probe)
         layers = sorted({0, n_layers // 2, n_layers - 1})
-        cells = [CellPlan(i, (), p, e, ()) for i, (e, p) in enumerate(_places(layers, n))]
+        cells = [PackedCell(i, (), p, e, ()) for i, (e, p) in enumerate(_places(layers, n))]
         finals = [_final(path, of, cells)]  # the first is slow: memory is taken, kernels are chosen
         began = time.perf_counter()
         finals.append(_final(path, of, cells))
@@ -312,7 +312,7 @@ def _places(layers: list[int], n_tokens: int) -> list[tuple[int, int]]:
     return [(layer, position) for layer in layers for position in (0, 5, n_tokens - 1)]
 
 
-def _final(path: Path, of: Trace, cells: list[CellPlan]) -> Tensor:
+def _final(path: Path, of: Trace, cells: list[PackedCell]) -> Tensor:
     nothing = Sources(of.residuals[0, :0], None)
     return path.start(of, cells, nothing).final()
 

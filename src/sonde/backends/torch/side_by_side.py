@@ -25,8 +25,8 @@ from sonde.backends.edit import Edit, Ints, Passing, Sampled
 from sonde.backends.torch.choosing import choose
 from sonde.backends.torch.generate import Last, leave
 from sonde.backends.torch.layout import LayerSites
-from sonde.backends.torch.packed.cells import Placed, Sources, place
-from sonde.backends.torch.packed.plan import KeysValues, Plan, block_size, using
+from sonde.backends.torch.packed.cells import PlacedWrite, Sources, place
+from sonde.backends.torch.packed.plan import KeysValues, PackedRows, block_size, using
 from sonde.backends.torch.packed.rows import index_tensor
 from sonde.backends.torch.packed.segments import Segments
 from sonde.backends.torch.packed.writes import Writes, applied, write_entering
@@ -48,7 +48,7 @@ class _Sequence:
     base: int
     """The row of its position 0 among all keys."""
     generator: torch.Generator
-    placed: list[Placed]
+    placed: list[PlacedWrite]
     known: int = 0
     """Tokens that have keys."""
 
@@ -65,7 +65,7 @@ class _Cache:
         self.n_rows = n_rows
         self.layers: list[KeysValues] = []
 
-    def keep(self, plan: Plan, rows: Tensor) -> None:
+    def keep(self, plan: PackedRows, rows: Tensor) -> None:
         """What a pass has just computed, into these rows."""
         for layer in range(len(plan.recorded)):
             new = plan.recorded[layer]
@@ -199,7 +199,9 @@ def _forward(
         n_prefix=cache.n_rows if cache.layers else 0,
     )
     n = segments.n_rows
-    plan = Plan(layout.layer_of, segments.blocks(len(some)), n, cache.layers or None, record=True)
+    plan = PackedRows(
+        layout.layer_of, segments.blocks(len(some)), n, cache.layers or None, record=True
+    )
     spare = path.shape.padded(n) - n
     ids = [token for one in some for token in one.tokens[one.known :]]
     sequence = np.repeat([one.number for one in some], np.subtract(ends, starts))

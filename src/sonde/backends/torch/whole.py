@@ -18,7 +18,7 @@ from transformers import PreTrainedModel
 from sonde.backends import giving_up
 from sonde.backends.torch.hooking import first_tensor
 from sonde.backends.torch.layout import Layout
-from sonde.backends.torch.packed.cells import CellPlan, Placed, Sources
+from sonde.backends.torch.packed.cells import PackedCell, PlacedWrite, Sources
 from sonde.backends.torch.packed.rows import padded
 from sonde.backends.torch.packed.trace import LayerCall, Trace, finish, watch
 from sonde.backends.torch.packed.writes import Writes, applied
@@ -68,7 +68,7 @@ class WholeRun:
     """One chunk of cells, as whole sequences."""
 
     def __init__(
-        self, layout: Layout, trace: Trace, cells: Sequence[CellPlan], sources: Sources
+        self, layout: Layout, trace: Trace, cells: Sequence[PackedCell], sources: Sources
     ) -> None:
         """`cells` come back in the order of `self.cells`."""
         self.cells = sorted(cells, key=_entry)
@@ -79,12 +79,12 @@ class WholeRun:
         groups = [self.cells[i : i + BATCH] for i in range(0, len(self.cells), BATCH)]
         return torch.cat([self._group(group) for group in groups])
 
-    def _group(self, cells: list[CellPlan]) -> Tensor:
+    def _group(self, cells: list[PackedCell]) -> Tensor:
         last = len(self._trace.tokens) - 1
         read = [(i, p) for i, cell in enumerate(cells) for p in cell.reads or (last,)]
         return self.rows(cells)[[i for i, _ in read], [p for _, p in read]]
 
-    def rows(self, cells: list[CellPlan]) -> Tensor:
+    def rows(self, cells: list[PackedCell]) -> Tensor:
         """All rows after the last layer: [cells, rows, width], of one batch at most."""
         n_layers, n_rows = len(self._layout.sites), self._trace.n_rows
         first = min(min(_entry(cell) for cell in cells), n_layers)
@@ -98,7 +98,7 @@ class WholeRun:
                 rows = self._call(layer, rows, {h: w for h, w in writes.items() if h is not None})
         return rows.view(BATCH, n_rows, -1)[: len(cells)]
 
-    def _writes(self, cells: list[CellPlan], layer: int) -> dict[Hook | None, Writes]:
+    def _writes(self, cells: list[PackedCell], layer: int) -> dict[Hook | None, Writes]:
         grouped: dict[Hook | None, list[tuple[int, int]]] = defaultdict(list)
         for index, cell in enumerate(cells):
             for patch in cell.patches:
@@ -122,15 +122,17 @@ class WholeRun:
         return out.reshape(-1, out.shape[-1])
 
 
-def every_row(layout: Layout, trace: Trace, patches: Sequence[Placed], sources: Sources) -> Tensor:
+def every_row(
+    layout: Layout, trace: Trace, patches: Sequence[PlacedWrite], sources: Sources
+) -> Tensor:
     """What every token of a prompt ends in, after the last layer: [tokens, width]."""
     n = len(trace.tokens)
     if not patches:
         return trace.residuals[-1, :n]
-    cell = CellPlan(0, tuple(patches), 0, min(patch.layer for patch in patches), ())
+    cell = PackedCell(0, tuple(patches), 0, min(patch.layer for patch in patches), ())
     return WholeRun(layout, trace, [cell], sources).rows([cell])[0, :n]
 
 
-def _entry(cell: CellPlan) -> int:
+def _entry(cell: PackedCell) -> int:
     """The first layer a cell differs in."""
     return cell.joins - bool(cell.alone)

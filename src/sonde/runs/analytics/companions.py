@@ -18,7 +18,7 @@ Line = TypeVar("Line")
 
 
 @dataclass(frozen=True)
-class Placed(Generic[Line]):
+class LineAt(Generic[Line]):
     """A line that was understood, and where in the file it is."""
 
     value: Line
@@ -39,7 +39,7 @@ class Companion(Generic[Line]):
         self._identity: Identity | None = None
         self._mark = Mark(0, "")
 
-    def advance(self) -> tuple[bool, list[Placed[Line]]]:
+    def advance(self) -> tuple[bool, list[LineAt[Line]]]:
         """Read on. -> whether all that was read before is void, and what is new"""
         file = open_lines(self.path)
         self.there = file is not None
@@ -51,7 +51,7 @@ class Companion(Generic[Line]):
             void = not same and self._mark.offset > 0
             offset = self._mark.offset if same else 0
             self.withheld = self.withheld if same else 0
-            found: list[Placed[Line]] = []
+            found: list[LineAt[Line]] = []
             for piece in pieces(file.descriptor, offset):
                 found += self._understood(piece.data, piece.start)
                 offset = piece.end
@@ -60,7 +60,7 @@ class Companion(Generic[Line]):
         finally:
             file.close()
 
-    def _understood(self, data: bytes, start: int) -> list[Placed[Line]]:
+    def _understood(self, data: bytes, start: int) -> list[LineAt[Line]]:
         if not data:
             self.withheld += 1
             return []
@@ -69,7 +69,7 @@ class Companion(Generic[Line]):
         found = []
         for line, end in zip(lines.lines, lines.ends, strict=True):
             try:
-                found.append(Placed(self._decode(line), end - len(line) - 1, len(line)))
+                found.append(LineAt(self._decode(line), end - len(line) - 1, len(line)))
             except msgspec.MsgspecError:
                 self.withheld += 1
         return found

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from sonde.runs.analytics.companions import Companion, Placed
+from sonde.runs.analytics.companions import Companion, LineAt
 
 PASSED, FAILED, UNGATED = 1, 0, -1
 REWARDS = ("R", "R_A", "R_B", "R_C", "R_D", "advantage")
@@ -147,7 +147,7 @@ class GenerationFile:
         """Lines that are no generations."""
         return self._file.withheld
 
-    def _rows(self, lines: Sequence[Placed[GenerationLine]]) -> NDArray[Any]:
+    def _rows(self, lines: Sequence[LineAt[GenerationLine]]) -> NDArray[Any]:
         rows: NDArray[Any] = np.zeros(len(lines), GENERATION)
         for name in _PLAIN:
             rows[name] = [getattr(line.value, name) for line in lines]

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import msgspec
 
-from sonde.runs.analytics.reading import Piece
+from sonde.runs.analytics.reading import LineBlock
 from sonde.runs.lines import BadLine, check
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -37,7 +37,7 @@ class GoodLines:
     """The byte after the last line that was looked at, good or not."""
 
 
-def records(piece: Piece, most: int) -> GoodLines:
+def records(piece: LineBlock, most: int) -> GoodLines:
     """The records among whole lines, up to so many; what comes after them is not looked at."""
     if not piece.data:
         return GoodLines([], 1, piece.end)
@@ -61,7 +61,7 @@ def _all_good(data: bytes, lines: list[bytes]) -> bool:
     return True
 
 
-def _sorted_out(piece: Piece, most: int) -> GoodLines:
+def _sorted_out(piece: LineBlock, most: int) -> GoodLines:
     checked = check(piece.data, piece.start)
     good = [
         (line, end)

@@ -32,7 +32,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Piece:
+class LineBlock:
     """Whole lines of a file; none where a line was too long to be one."""
 
     start: int
@@ -82,30 +82,30 @@ def holds(descriptor: int, marked: Mark) -> bool:
     return mark(descriptor, marked.offset) == marked
 
 
-def pieces(descriptor: int, start: int) -> Iterator[Piece]:
+def pieces(descriptor: int, start: int) -> Iterator[LineBlock]:
     """Whole lines from `start` to the end of what is there, a block at a time."""
     while (piece := _piece(descriptor, start)) is not None:
         yield piece
         start = piece.end
 
 
-def _piece(descriptor: int, start: int) -> Piece | None:
+def _piece(descriptor: int, start: int) -> LineBlock | None:
     for count in (BLOCK, LINE_BYTES + 1):
         data = os.pread(descriptor, count, start)
         length = data.rfind(b"\n") + 1
         if length:
-            return Piece(start, start + length, data[:length])
+            return LineBlock(start, start + length, data[:length])
         if len(data) < count:
             return None
     return _too_long(descriptor, start)
 
 
-def _too_long(descriptor: int, start: int) -> Piece | None:
+def _too_long(descriptor: int, start: int) -> LineBlock | None:
     """Look for the end of a line that no record can be, without holding it."""
     at = start + LINE_BYTES
     while data := os.pread(descriptor, BLOCK, at):
         newline = data.find(b"\n")
         if newline >= 0:
-            return Piece(start, at + newline + 1, b"")
+            return LineBlock(start, at + newline + 1, b"")
         at += len(data)
     return None

@@ -20,7 +20,7 @@ from sonde.schema import (
 )
 from sonde.schema.completion import Asking
 from sonde.server.completion.blame import blaming
-from sonde.server.completion.capturing import CapturePlan, plan_capture
+from sonde.server.completion.capturing import CaptureArguments, plan_capture
 from sonde.server.completion.chat_prompt import chat_tokens
 from sonde.server.completion.fields import refuse_chat_fields, refuse_completion_fields
 from sonde.server.completion.offsets import text_offsets, token_offsets
@@ -108,7 +108,7 @@ class AdmittedRequest:
     shown: Shown
     scoring: PromptScoring = PromptScoring()
     writes: tuple[Write, ...] = ()
-    capture: CapturePlan | None = None
+    capture: CaptureArguments | None = None
     capture_wait: bool = False
     stream: bool = False
     include_usage: bool = False
@@ -321,7 +321,7 @@ def _shown(request: Asking, wanted: bool, likeliest: int, model: ModelDescriptio
 
 def _capture(
     request: Asking, capture: Capture, prompts: list[Prompt], own_id: str, model: ModelDescription
-) -> CapturePlan:
+) -> CaptureArguments:
     with blaming("capture"):
         if request.patch:
             raise BadRequest(

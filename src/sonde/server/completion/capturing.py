@@ -12,7 +12,7 @@ PARAM = "capture.patch_source"
 
 
 @dataclass(frozen=True)
-class CapturePlan:
+class CaptureArguments:
     """The arguments of the backend's capture."""
 
     run: str
@@ -23,7 +23,7 @@ class CapturePlan:
 
 def plan_capture(
     source: CaptureSource, own_name: str, model: ModelDescription, n_tokens: int
-) -> CapturePlan:
+) -> CaptureArguments:
     """Check a capture of a prompt of `n_tokens`; without a name, the run gets `own_name`."""
     with blaming(PARAM, PARAM):
         for name in source.hooks:
@@ -36,7 +36,7 @@ def plan_capture(
         for hook in hooks:
             layers |= _layers(hook, source.hooks[hook], model)
         positions = _positions(source.positions, n_tokens)
-        return CapturePlan(source.run or own_name, hooks, tuple(sorted(layers)), positions)
+        return CaptureArguments(source.run or own_name, hooks, tuple(sorted(layers)), positions)
 
 
 def _layers(hook: Hook, asked: str | list[int], model: ModelDescription) -> set[int]:

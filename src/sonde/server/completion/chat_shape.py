@@ -17,7 +17,7 @@ from sonde.schema import (
 from sonde.server.completion.naming import Named
 from sonde.server.completion.shape import Choice, Tally
 from sonde.server.completion.showing import TokenShown
-from sonde.server.completion.work import Piece
+from sonde.server.completion.work import ChoiceDelta
 
 
 class ChatShape:
@@ -49,7 +49,7 @@ class ChatShape:
             capture_results=tally.capture_results(),
         )
 
-    def chunks(self, tally: Tally, piece: Piece) -> list[Wire]:
+    def chunks(self, tally: Tally, piece: ChoiceDelta) -> list[Wire]:
         """First who speaks, then what is said, then why it ended."""
         out: list[Wire] = []
         if piece.index not in self._begun:

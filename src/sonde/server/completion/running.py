@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 
 from sonde.errors import WeightsChanged
 from sonde.server.completion.admit import AdmittedRequest
-from sonde.server.completion.work import CompletionItem, Piece, complete
+from sonde.server.completion.work import ChoiceDelta, CompletionItem, complete
 from sonde.server.jobs import Job
 from sonde.server.parts import Parts
 from sonde.server.pool import ServedModel
@@ -41,7 +41,7 @@ class Running:
 
     def item(self, made: CompletionItem) -> None:
         """A token, or what was captured."""
-        if isinstance(made, Piece) and made.generated:
+        if isinstance(made, ChoiceDelta) and made.generated:
             self._count(made.generated)
         self._tell(lambda: self._made.append(made))
 

@@ -12,7 +12,7 @@ from sonde.schema import CaptureResult, FinishReason, SourceRun, Usage, Wire
 from sonde.schema.completion import PromptLogprobs
 from sonde.server.completion.admit import AdmittedRequest
 from sonde.server.completion.showing import TokenShown
-from sonde.server.completion.work import CompletionItem, Piece
+from sonde.server.completion.work import ChoiceDelta, CompletionItem
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Choice:
     reason: str | int | None = None
     listed: PromptLogprobs | None = None
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: ChoiceDelta) -> None:
         """Take in a piece."""
         self.text += piece.text
         if piece.prompt is not None:
@@ -45,7 +45,7 @@ class Tally:
     generated: int = 0
     captured: SourceRun | None = None
 
-    def pieces(self, made: Iterable[CompletionItem]) -> list[Piece]:
+    def pieces(self, made: Iterable[CompletionItem]) -> list[ChoiceDelta]:
         """The pieces among what was made."""
         out = []
         for each in made:
@@ -79,7 +79,7 @@ class Tally:
         }
         return {"patch_source": CaptureResult(status="ok", payload=payload)}
 
-    def last(self, piece: Piece) -> bool:
+    def last(self, piece: ChoiceDelta) -> bool:
         """Whether a piece ends the last choice."""
         return piece.finish is not None and piece.index == self.choices - 1
 
@@ -96,7 +96,7 @@ class Shape(Protocol):
         """The answer in one piece."""
         ...
 
-    def chunks(self, tally: Tally, piece: Piece) -> list[Wire]:
+    def chunks(self, tally: Tally, piece: ChoiceDelta) -> list[Wire]:
         """What a piece adds to a stream; nothing, when there is nothing to show."""
         ...
 

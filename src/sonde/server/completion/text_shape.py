@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sonde.schema import Completion, CompletionChoice, Logprobs, Wire
 from sonde.server.completion.shape import Choice, Tally
 from sonde.server.completion.showing import PromptShown, TokenShown
-from sonde.server.completion.work import Piece
+from sonde.server.completion.work import ChoiceDelta
 
 
 class TextShape:
@@ -28,7 +28,7 @@ class TextShape:
         found = {"usage": tally.usage(), "capture_results": tally.capture_results()}
         return _completion(tally, made).model_copy(update=found)
 
-    def chunks(self, tally: Tally, piece: Piece) -> list[Wire]:
+    def chunks(self, tally: Tally, piece: ChoiceDelta) -> list[Wire]:
         """One chunk, when there is text, a token to show or an end."""
         if not (piece.text or piece.shown or piece.finish or piece.prompt):
             return []

@@ -25,7 +25,7 @@ from sonde.server.completion.showing import (
 
 
 @dataclass(frozen=True)
-class Piece:
+class ChoiceDelta:
     """What one token, or the end, adds to a choice."""
 
     index: int
@@ -39,7 +39,7 @@ class Piece:
     """Log-probabilities of the prompt, in the first piece of a choice if they were asked for."""
 
 
-CompletionItem = Piece | SourceRun
+CompletionItem = ChoiceDelta | SourceRun
 
 
 @dataclass(frozen=True)
@@ -76,19 +76,19 @@ def _choice(
     index: int,
     speech: Speech,
     known: PromptShown | None,
-) -> Generator[Piece, None, PromptShown | None]:
+) -> Generator[ChoiceDelta, None, PromptShown | None]:
     """One choice. -> what is shown of its prompt, for the next: it is computed once."""
     ending = asked.ending
     decoder = Decoder(speech.text, prompt.tokens)
     stops = StopStrings(ending.strings, included=ending.included)
     wanted = asked.scoring.most is not None and known is None
     if not wanted and (prompt.text or known is not None):
-        yield Piece(index, prompt.text, prompt=known)
+        yield ChoiceDelta(index, prompt.text, prompt=known)
     offset, count, last = len(prompt.text), 0, -1
     for made in _tokens(backend, asked, prompt, index, scored=wanted):
         if wanted and known is None:
             known = prompt_shown(prompt, made.prompt, asked.scoring, speech.names)
-            yield Piece(index, prompt.text, prompt=known)
+            yield ChoiceDelta(index, prompt.text, prompt=known)
         if not asked.sampling.max_tokens:
             continue
         count, last = count + 1, made.token
@@ -96,14 +96,16 @@ def _choice(
         fresh = "" if skipped else decoder.push(last)
         shown = token_shown(made, fresh, offset, speech.names) if asked.shown.wanted else None
         offset += len(fresh)
-        yield Piece(index, stops.push(fresh, may_end=count > ending.min_tokens), shown, generated=1)
+        yield ChoiceDelta(
+            index, stops.push(fresh, may_end=count > ending.min_tokens), shown, generated=1
+        )
         if stops.found is not None:
             _check_reached(asked, len(prompt.tokens), count)
             break
     text = stops.push(decoder.finish(), may_end=count > ending.min_tokens) + stops.finish()
     ended = last in ending.ids or stops.found is not None
     reason = stops.found or (last if last in ending.named else None)
-    yield Piece(index, text, finish="stop" if ended else "length", reason=reason)
+    yield ChoiceDelta(index, text, finish="stop" if ended else "length", reason=reason)
     return known
 
 

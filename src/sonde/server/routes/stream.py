@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from sonde.errors import BadRequest
 from sonde.runs.hub import Hub
-from sonde.runs.ids import LETTERS, Companion, Place, parse_id
+from sonde.runs.ids import LETTERS, Companion, StreamPosition, parse_id
 from sonde.runs.places import Begin
 from sonde.server.frames import BATCH_LIMIT, Events, PlainLines
 from sonde.server.live import RETRY, LiveStream, heartbeat_event, notice_event
@@ -99,7 +99,7 @@ def routes(hub: Hub, heartbeat_seconds: float = 10.0) -> APIRouter:
     return router
 
 
-def _begin(given: str | None, last: str | None) -> tuple[Begin | Place, str | None]:
+def _begin(given: str | None, last: str | None) -> tuple[Begin | StreamPosition, str | None]:
     """Where to begin, and why that is not where the listener was."""
     if last:
         try:

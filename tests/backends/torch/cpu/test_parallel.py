@@ -10,7 +10,7 @@ import torch
 from sonde.backends.base import FromVector, Row, Work, Write, logprobs_of, write_at
 from sonde.backends.torch.cpu.parallel import SplitRun, dealt, split
 from sonde.backends.torch.cpu.threads import one_thread_each
-from sonde.backends.torch.packed.cells import CellPlan
+from sonde.backends.torch.packed.cells import PackedCell
 from tests.backends.torch.tiny import prompt, tiny_backend, vector
 
 
@@ -25,7 +25,7 @@ def two_threads() -> Iterator[None]:
 class Scripted:
     """A run whose cells end in their own number."""
 
-    def __init__(self, cells: list[CellPlan]) -> None:
+    def __init__(self, cells: list[PackedCell]) -> None:
         self.cells = list(reversed(cells))
         self.threads = 0
 
@@ -34,8 +34,8 @@ class Scripted:
         return torch.tensor([[float(cell.row)] for cell in self.cells])
 
 
-def cells(n: int) -> list[CellPlan]:
-    return [CellPlan(i, (), i % 5, i % 3, ()) for i in range(n)]
+def cells(n: int) -> list[PackedCell]:
+    return [PackedCell(i, (), i % 5, i % 3, ()) for i in range(n)]
 
 
 @pytest.mark.usefixtures("two_threads")
@@ -50,7 +50,7 @@ def test_every_cell_ends_with_its_own_result_whatever_the_order() -> None:
 def test_shares_run_on_one_thread_and_the_setting_comes_back() -> None:
     made: list[Scripted] = []
 
-    def start(some: Sequence[CellPlan]) -> Scripted:
+    def start(some: Sequence[PackedCell]) -> Scripted:
         made.append(Scripted(list(some)))
         return made[-1]
 
@@ -70,7 +70,7 @@ def test_the_setting_comes_back_after_an_error() -> None:
 def test_few_cells_are_not_split() -> None:
     made: list[Scripted] = []
 
-    def start(some: Sequence[CellPlan]) -> Scripted:
+    def start(some: Sequence[PackedCell]) -> Scripted:
         made.append(Scripted(list(some)))
         return made[-1]
 
@@ -126,8 +126,8 @@ def graded(backend: object, tokens: list[int], rows: list[Row]) -> np.ndarray:
 
 def test_cells_are_dealt_out_so_that_all_hands_cost_about_the_same() -> None:
     """A whole grid, at every layer suffixes of 8, 7, … 1 rows, and the unpatched prompt."""
-    cells = [CellPlan(0, (), 0, 0, ())]
-    cells += [CellPlan(0, (), first, joins, ()) for joins in range(30) for first in range(1, 9)]
+    cells = [PackedCell(0, (), 0, 0, ())]
+    cells += [PackedCell(0, (), first, joins, ()) for joins in range(30) for first in range(1, 9)]
     for hands in (2, 3, 4):
         out = dealt(cells, hands)
         assert sorted(map(id, cells)) == sorted(id(cell) for hand in out for cell in hand)

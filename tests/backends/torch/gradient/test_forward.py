@@ -43,7 +43,7 @@ def test_what_one_module_receives_is_noted_apart_from_the_stream() -> None:
     backend, _ = prepared()
     path, tokens = backend._current(), prompt(9, 4)
     tap = path.layout.sites[1].tap("post_attn")
-    place: forward.Place = ("mlp_in", 99)
+    place: forward.HookAt = ("mlp_in", 99)
     passed = forward.run(
         path, tokens, forward.entering(path, tokens), [("post_attn", 1), ("post_block", 1)],
         [(place, tap)],

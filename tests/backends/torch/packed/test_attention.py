@@ -11,7 +11,7 @@ from sonde.backends.torch.packed.attention import attend
 from sonde.backends.torch.packed.plan import (
     KeysKnown,
     KeysValues,
-    Plan,
+    PackedRows,
     UnsupportedAttention,
     block_size,
     using,
@@ -50,12 +50,14 @@ class Setting:
     def _random(draw: torch.Generator, rows: int, heads: int) -> Tensor:
         return torch.randn(rows, heads, WIDTH, generator=draw)
 
-    def plan(self, **options: Any) -> Plan:
+    def plan(self, **options: Any) -> PackedRows:
         n = len(self.segments.first)
         blocks = self.segments.blocks(n)
-        return Plan({id(self.module): 0}, blocks, self.segments.n_rows, [self.prefix], **options)
+        return PackedRows(
+            {id(self.module): 0}, blocks, self.segments.n_rows, [self.prefix], **options
+        )
 
-    def run(self, plan: Plan, **style: Any) -> Tensor:
+    def run(self, plan: PackedRows, **style: Any) -> Tensor:
         q, k, v = (t.transpose(0, 1)[None] for t in (self.query, self.key, self.value))
         with using(plan):
             return attend(self.module, q, k, v, None, **style)[0][0]

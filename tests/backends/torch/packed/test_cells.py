@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from sonde.backends.base import FromVector, write_at
-from sonde.backends.torch.packed.cells import CellPlan, Placed, Sources, place, plan_cell
+from sonde.backends.torch.packed.cells import PackedCell, PlacedWrite, Sources, place, plan_cell
 from sonde.schema import LAYER_HOOKS, Hook
 from tests.backends.torch.tiny import vector
 
@@ -14,11 +14,11 @@ LAYERS, TOKENS = 4, 5
 LAST = TOKENS - 1
 
 
-def placed(hook: Hook, layer: int, position: int) -> Placed:
+def placed(hook: Hook, layer: int, position: int) -> PlacedWrite:
     return place([write_at(hook, layer, position, FromVector(vector(4)))])[0]
 
 
-def plan(*patches: Placed, local: bool = True) -> CellPlan | None:
+def plan(*patches: PlacedWrite, local: bool = True) -> PackedCell | None:
     return plan_cell(7, patches, LAYERS, [TOKENS - 1], local=local)
 
 
@@ -29,11 +29,11 @@ def test_what_leaves_a_layer_is_what_enters_the_next() -> None:
 
 @pytest.mark.parametrize("hook", ["post_attn", "mlp_in", "mlp_out"])
 def test_the_other_hooks_act_inside_their_layer(hook: Hook) -> None:
-    assert placed(hook, 1, 3) == Placed(1, hook, (3,), 0)
+    assert placed(hook, 1, 3) == PlacedWrite(1, hook, (3,), 0)
 
 
 def test_a_cell_joins_at_its_layer_with_its_suffix() -> None:
-    assert plan(placed("pre_attn", 1, 3)) == CellPlan(7, (placed("pre_attn", 1, 3),), 3, 1, ())
+    assert plan(placed("pre_attn", 1, 3)) == PackedCell(7, (placed("pre_attn", 1, 3),), 3, 1, ())
 
 
 def test_a_patch_inside_a_layer_is_computed_alone_there_and_joins_one_layer_up() -> None:
@@ -78,7 +78,7 @@ def test_where_mlps_mix_positions_only_the_end_of_the_last_layer_is_out_of_sight
 
 
 def test_the_work_of_a_cell_is_its_suffix_times_the_layers_above() -> None:
-    def work(*patches: Placed) -> int:
+    def work(*patches: PlacedWrite) -> int:
         cell = plan(*patches)
         assert cell is not None
         return cell.token_layers(LAYERS, TOKENS)

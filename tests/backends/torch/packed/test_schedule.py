@@ -2,13 +2,13 @@
 
 import torch
 
-from sonde.backends.torch.packed.cells import CellPlan, Placed
+from sonde.backends.torch.packed.cells import PackedCell, PlacedWrite
 from sonde.backends.torch.packed.schedule import Schedule, in_order
 
-LATE = CellPlan(0, (Placed(3, None, (2,), 0),), 2, 3, ())
-EARLY = CellPlan(1, (Placed(1, None, (4,), 1),), 4, 1, ())
-INSIDE = CellPlan(2, (Placed(0, "mlp_in", (3,), 2),), 3, 1, (3,))
-BEYOND = CellPlan(3, (Placed(4, None, (5,), 3),), 5, 4, ())
+LATE = PackedCell(0, (PlacedWrite(3, None, (2,), 0),), 2, 3, ())
+EARLY = PackedCell(1, (PlacedWrite(1, None, (4,), 1),), 4, 1, ())
+INSIDE = PackedCell(2, (PlacedWrite(0, "mlp_in", (3,), 2),), 3, 1, (3,))
+BEYOND = PackedCell(3, (PlacedWrite(4, None, (5,), 3),), 5, 4, ())
 """Written to what leaves the last of four layers."""
 
 
@@ -41,8 +41,10 @@ def test_what_is_written_is_known_by_layer() -> None:
 
 def test_rows_that_have_changed_before_are_not_written_to_beforehand() -> None:
     """After a patch inside the layer below, and in a layer above the one they joined at."""
-    twice = CellPlan(0, (Placed(0, "mlp_in", (3,), 0), Placed(1, None, (3,), 1)), 3, 1, (3,))
-    again = CellPlan(1, (Placed(1, None, (2,), 2), Placed(2, None, (2,), 3)), 2, 1, ())
+    twice = PackedCell(
+        0, (PlacedWrite(0, "mlp_in", (3,), 0), PlacedWrite(1, None, (3,), 1)), 3, 1, (3,)
+    )
+    again = PackedCell(1, (PlacedWrite(1, None, (2,), 2), PlacedWrite(2, None, (2,), 3)), 2, 1, ())
     found = Schedule([twice, again], lengths=[6], n_layers=4, device=torch.device("cpu"))
 
     assert found.at_entry == [(1, again.patches[0])]

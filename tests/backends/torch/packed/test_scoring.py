@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sonde.backends.base import FromVector, Row, logprobs_of, write_at
 from sonde.backends.torch.backend import TorchBackend
-from sonde.backends.torch.packed.cells import CellPlan
+from sonde.backends.torch.packed.cells import PackedCell
 from sonde.backends.torch.packed.scoring import Pending, Prompt, chunks, sent, settled
 from sonde.backends.torch.packed.unembedding import Unembedding
 from sonde.errors import OutOfMemory, SourceRunDropped
@@ -32,8 +32,8 @@ from tests.backends.torch.tiny import (
 )
 
 
-def cell(row: int, first: int, joins: int) -> CellPlan:
-    return CellPlan(row, (), first, joins, ())
+def cell(row: int, first: int, joins: int) -> PackedCell:
+    return PackedCell(row, (), first, joins, ())
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 4)), max_size=30), st.integers(1, 40))

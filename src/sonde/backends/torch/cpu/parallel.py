@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sonde.backends.torch.cpu.threads import each_by_one_thread, one_thread_each
 from sonde.backends.torch.layout import LayerSites
-from sonde.backends.torch.packed.cells import CellPlan
+from sonde.backends.torch.packed.cells import PackedCell
 from sonde.backends.torch.packed.scoring import Run
 from sonde.backends.torch.packed.writes import ports
 
@@ -44,8 +44,8 @@ class SplitRun:
 
 
 def split(
-    cells: Sequence[CellPlan],
-    start: Callable[[Sequence[CellPlan]], Run],
+    cells: Sequence[PackedCell],
+    start: Callable[[Sequence[PackedCell]], Run],
     layers: Sequence[LayerSites] = (),
 ) -> Run:
     """The run of some cells, shared out over the threads torch may use where that pays."""
@@ -54,14 +54,14 @@ def split(
     return SplitRun([start(hand) for hand in hands], layers)
 
 
-def dealt(cells: Sequence[CellPlan], hands: int) -> list[list[CellPlan]]:
+def dealt(cells: Sequence[PackedCell], hands: int) -> list[list[PackedCell]]:
     """The cells in so many hands that cost about the same: each to the lightest, costliest first.
 
     A cell costs a row for each position from its first, at each layer from where it joins.
     """
     last, top = (max(getattr(cell, name) for cell in cells) + 1 for name in ("first", "joins"))
     costs = [(last - cell.first) * (top - cell.joins) for cell in cells]
-    out: list[list[CellPlan]] = [[] for _ in range(hands)]
+    out: list[list[PackedCell]] = [[] for _ in range(hands)]
     loads = [0] * hands
     for i in sorted(range(len(cells)), key=lambda i: -costs[i]):
         hand = loads.index(min(loads))

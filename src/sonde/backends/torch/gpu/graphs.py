@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from sonde.backends.torch.nested import Place, tensors_in, with_tensors
+from sonde.backends.torch.nested import TensorKey, tensors_in, with_tensors
 
 MOST_GRAPHS: Final = 16
 MOST_SEEN: Final = 256
@@ -48,7 +48,7 @@ class _Captured:
     """Kept because the graph reads what it refers to."""
     inputs: list[Tensor]
     made: Any
-    outputs: dict[Place, Tensor]
+    outputs: dict[TensorKey, Tensor]
     nbytes: int
 
 

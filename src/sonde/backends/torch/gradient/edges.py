@@ -24,7 +24,7 @@ from sonde.backends.base import FromSenders, Site, Slope, Write
 from sonde.backends.torch.edges.frozen import Frozen
 from sonde.backends.torch.edges.receivers import reading_layer
 from sonde.backends.torch.edges.senders import Sent, taken_apart
-from sonde.backends.torch.gradient.forward import Against, Passed, Place, read, run, with_gradients
+from sonde.backends.torch.gradient.forward import Against, HookAt, Passed, read, run, with_gradients
 from sonde.backends.torch.gradient.halves import Half, half_of
 from sonde.backends.torch.gradient.slopes import TOKENS, points, weighted
 from sonde.backends.torch.packed.cells import Ints
@@ -38,7 +38,7 @@ End = tuple[Hook, int | None, tuple[int, ...] | None]
 
 
 @dataclass(frozen=True)
-class _Places:
+class _LayerWrites:
     """The writes of one layer that are scored: which part of what was sent meets which receiver."""
 
     ends: list[End]
@@ -111,7 +111,7 @@ class _Flat:
 
 def _by_layer(
     path: Path, writes: Sequence[Write], sent: dict[int, Sent], flat: _Flat
-) -> dict[int, _Places]:
+) -> dict[int, _LayerWrites]:
     """The writes by the layer of their site; those of the last residual come after all layers."""
     parallel = "post_attn" not in path.layout.hooks
     times = {key: [part.time for part in each.parts] for key, each in sent.items()}
@@ -129,7 +129,7 @@ def _by_layer(
                 parts.append(flat.numbers[key, n])
                 each.append(end)
     return {
-        layer: _Places(
+        layer: _LayerWrites(
             list(ends[layer]), *(np.array(each, dtype=np.int64) for each in found[layer])
         )
         for layer in ends
@@ -141,18 +141,18 @@ def _end(site: Site) -> End:
 
 
 def _gradients(
-    path: Path, slope: Slope, starts: Tensor, layers: dict[int, _Places], against: Against
+    path: Path, slope: Slope, starts: Tensor, layers: dict[int, _LayerWrites], against: Against
 ) -> Iterable[tuple[int, Tensor]]:
     """Of every sum at the receivers of each layer: [sums, ends, positions, width], over starts."""
     within = sorted(layer for layer in layers if layer < len(path.layout.sites))
     hooks = {layer: {hook for hook, *_ in layers[layer].ends} for layer in within}
-    upstream: list[Place] = [(hook, layer) for layer in within for hook in sorted(hooks[layer])]
+    upstream: list[HookAt] = [(hook, layer) for layer in within for hook in sorted(hooks[layer])]
     inside: tuple[Hook, ...] = ("pre_attn", "z")
-    seen: list[Place] = [(hook, layer) for layer in within for hook in inside]
+    seen: list[HookAt] = [(hook, layer) for layer in within for hook in inside]
     tokens = slope.work.tokens
     passed = run(path, tokens, starts, [*upstream, *seen])
     columns = read(path, passed.final, slope.work.readout, len(tokens), against)
-    back: list[dict[Place, Tensor]] = []
+    back: list[dict[HookAt, Tensor]] = []
     last: list[Tensor] = []
     for number, weights in enumerate(slope.weights):
         with with_gradients():
@@ -171,7 +171,7 @@ def _gradients(
         )  # fmt: skip
 
 
-def _back(value: Tensor, passed: Passed, places: Sequence[Place], *, keep: bool) -> list[Tensor]:
+def _back(value: Tensor, passed: Passed, places: Sequence[HookAt], *, keep: bool) -> list[Tensor]:
     """Of one number at each place, as it lies there, and at the end."""
     given = [*(passed.at[place] for place in places), passed.final]
     found: Sequence[Tensor | None] = [None] * len(given)
@@ -181,7 +181,7 @@ def _back(value: Tensor, passed: Passed, places: Sequence[Place], *, keep: bool)
     return [torch.zeros_like(at) if one is None else one.detach() for at, one in each]
 
 
-def _through(half: Half, end: End, layer: int, back: dict[Place, Tensor]) -> Tensor:
+def _through(half: Half, end: End, layer: int, back: dict[HookAt, Tensor]) -> Tensor:
     """The gradient of the stream as one receiver reads it: [positions, width], over starts."""
     hook, head, readers = end
     gradient, value = back[hook, layer], half.at[hook]

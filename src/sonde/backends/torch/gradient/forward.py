@@ -21,7 +21,7 @@ from sonde.backends.torch.path import Path
 from sonde.errors import BadRequest, HookNeverFired
 from sonde.schema import HOOK_TABLE, Hook
 
-Place = tuple[Hook, int]
+HookAt = tuple[Hook, int]
 """A hook and a layer."""
 Against = Callable[[tuple[int, ...]], Distribution]
 
@@ -46,14 +46,14 @@ def apart(tap: Tap) -> Tap:
 class Passed:
     """What one forward pass showed."""
 
-    at: dict[Place, Tensor]
+    at: dict[HookAt, Tensor]
     """[prompts, positions, width]; at heads [prompts, heads, positions, width]."""
     final: Tensor
     """After the last layer."""
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = field(default_factory=list)
     """What each layer was called with, besides the stream."""
 
-    def gradients(self, value: Tensor, places: Sequence[Place], *, keep: bool) -> list[Tensor]:
+    def gradients(self, value: Tensor, places: Sequence[HookAt], *, keep: bool) -> list[Tensor]:
         """Of one number, at each place, [prompts, positions, …]; 0 where it hangs on none."""
         found: Sequence[Tensor | None] = [None] * len(places)
         if value.requires_grad:
@@ -90,28 +90,28 @@ def run(
     path: Path,
     tokens: Sequence[int],
     start: Tensor,
-    places: Collection[Place],
-    branches: Collection[tuple[Place, Tap]] = (),
+    places: Collection[HookAt],
+    branches: Collection[tuple[HookAt, Tap]] = (),
 ) -> Passed:
     """Run prompts from what enters the first layer, `start` [prompts, positions, width].
 
     `tokens` are any of their length: models look at them for no more than that. At `branches` what
     one module receives is noted apart from what everything else receives there.
     """
-    layout, at = path.layout, dict[Place, Tensor]()
+    layout, at = path.layout, dict[HookAt, Tensor]()
     leaf = start.detach().clone().requires_grad_()
     heads = frozenset(p for p in places if HOOK_TABLE[p[0]].attention is not None)
     noted = Noted(layout.layer_of, heads)
     final: list[Tensor] = []
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
-    def note(place: Place, value: Tensor) -> None:
+    def note(place: HookAt, value: Tensor) -> None:
         at[place] = value
 
     def note_call(args: Any, kwargs: Any) -> None:
         calls.append((args[1:], {k: v for k, v in kwargs.items() if k != "hidden_states"}))
 
-    def part(place: Place, value: Tensor) -> Tensor:
+    def part(place: HookAt, value: Tensor) -> Tensor:
         at[place] = value.view_as(value)
         return at[place]
 

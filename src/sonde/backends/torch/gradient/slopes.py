@@ -13,7 +13,7 @@ from torch import Tensor
 from sonde.backends.base import Slope
 from sonde.backends.torch.gradient.forward import (
     Against,
-    Place,
+    HookAt,
     entering,
     read,
     run,
@@ -31,7 +31,7 @@ TOKENS = 512
 class Gradients:
     """Of every sum that is followed, at every place: [sums, positions, …]."""
 
-    at: dict[Place, Tensor]
+    at: dict[HookAt, Tensor]
     n_layers: int
     heads: HeadShape | None
 
@@ -73,11 +73,11 @@ def points(path: Path, slope: Slope) -> Tensor:
 
 
 def gradients(
-    path: Path, slope: Slope, places: Sequence[Place], against: Against
-) -> dict[Place, Tensor]:
+    path: Path, slope: Slope, places: Sequence[HookAt], against: Against
+) -> dict[HookAt, Tensor]:
     """At each place, of each sum: [sums, positions, …], the mean over the way."""
     starts = points(path, slope)
-    total: dict[Place, Tensor] = {}
+    total: dict[HookAt, Tensor] = {}
     for some in torch.split(starts, max(1, TOKENS // starts.shape[1])):
         for place, found in _of_some(path, slope, some, places, against).items():
             total[place] = found if place not in total else total[place] + found
@@ -85,8 +85,8 @@ def gradients(
 
 
 def _of_some(
-    path: Path, slope: Slope, starts: Tensor, places: Sequence[Place], against: Against
-) -> dict[Place, Tensor]:
+    path: Path, slope: Slope, starts: Tensor, places: Sequence[HookAt], against: Against
+) -> dict[HookAt, Tensor]:
     """The same, summed over some points."""
     n = slope.work.tokens
     passed = run(path, n, starts, places)

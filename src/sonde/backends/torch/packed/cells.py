@@ -22,7 +22,7 @@ from sonde.schema import HOOK_TABLE, Hook
 Ints = NDArray[np.int64]
 
 
-class Placed(NamedTuple):
+class PlacedWrite(NamedTuple):
     """One write, where it acts: `inside` a layer, or (None) on what enters it."""
 
     layer: int
@@ -55,7 +55,7 @@ class Placed(NamedTuple):
         """Whether it is written to keys or values."""
         return self.inside is not None and HOOK_TABLE[self.inside].per == "kv_head"
 
-    def since(self, position: int) -> list["Placed"]:
+    def since(self, position: int) -> list["PlacedWrite"]:
         """The same from a position on."""
         if list(self.positions) != sorted(self.positions):
             return [each for each in self.one_by_one() if each.positions[0] >= position]
@@ -63,7 +63,7 @@ class Placed(NamedTuple):
         rest = self._replace(positions=self.positions[n:], source=self.source + n)
         return [rest] if rest.positions else []
 
-    def one_by_one(self) -> list["Placed"]:
+    def one_by_one(self) -> list["PlacedWrite"]:
         """The same, a write for each position."""
         return [
             self._replace(positions=(position,), source=self.source + k)
@@ -81,7 +81,7 @@ class Spread(NamedTuple):
     """Which of the writes it belongs to."""
 
     @staticmethod
-    def of(edits: Sequence[tuple[int, Placed]]) -> "Spread":
+    def of(edits: Sequence[tuple[int, PlacedWrite]]) -> "Spread":
         """Every position of every write, in order."""
         counts = np.array([len(patch.positions) for _, patch in edits], dtype=np.int64)
         number, within = spread(counts)
@@ -111,12 +111,12 @@ def _as_array(part: tuple[int, ...]) -> Ints:
     return made
 
 
-class CellPlan(NamedTuple):
+class PackedCell(NamedTuple):
     """One patched run: its writes, and when its suffix joins the packed batch."""
 
     row: int
     """The caller's row."""
-    patches: tuple[Placed, ...]
+    patches: tuple[PlacedWrite, ...]
     first: int
     """First position of its suffix."""
     joins: int
@@ -128,15 +128,15 @@ class CellPlan(NamedTuple):
     reads: tuple[int, ...] = ()
     """The positions that are read; none means the last alone, which costs the least."""
 
-    def moved(self, base: int) -> "CellPlan":
+    def moved(self, base: int) -> "PackedCell":
         """With its sources counted from elsewhere."""
         patches = tuple(
             [
-                Placed(p.layer, p.inside, p.positions, base + p.source, p.head, p.readers)
+                PlacedWrite(p.layer, p.inside, p.positions, base + p.source, p.head, p.readers)
                 for p in self.patches
             ]
         )
-        return CellPlan(
+        return PackedCell(
             self.row, patches, self.first, self.joins, self.alone, self.prompt, self.reads
         )
 
@@ -173,14 +173,14 @@ class Sources:
 
 def plan_cell(
     row: int,
-    patches: Sequence[Placed],
+    patches: Sequence[PlacedWrite],
     n_layers: int,
     reads: Sequence[int],
     *,
     local: bool = True,
     prompt: int = 0,
     several: bool = False,
-) -> CellPlan | None:
+) -> PackedCell | None:
     """Schedule one patched run; None when no write can reach what is read.
 
     `reads` are the positions that are read, lowest first, and the last of them ends the prompt
@@ -190,7 +190,7 @@ def plan_cell(
     """
     told = tuple(reads) if several else ()
     last = reads[-1]
-    live: list[Placed] = []
+    live: list[PlacedWrite] = []
     for patch in patches:
         seen = seen_from(patch.inside, patch.layer, local=local) < n_layers
         if seen and patch.positions and max(patch.positions) <= last:  # nearly always
@@ -206,20 +206,20 @@ def plan_cell(
     if len(live) == 1 and len(live[0].positions) == 1:
         (only,) = live
         by_itself = only.positions if only.joins > only.layer else ()
-        return CellPlan(row, tuple(live), only.positions[0], only.joins, by_itself, prompt, told)
+        return PackedCell(row, tuple(live), only.positions[0], only.joins, by_itself, prompt, told)
     entry = min([patch.layer for patch in live])
     here = [patch for patch in live if patch.layer == entry]
     first = min([min(patch.positions) for patch in live])
     if any([patch.joins == entry for patch in here]):
-        return CellPlan(row, tuple(live), first, entry, (), prompt, told)
+        return PackedCell(row, tuple(live), first, entry, (), prompt, told)
     alone = tuple(sorted({position for patch in here for position in patch.positions}))
     # Where attention itself makes the writes, and nearly all rows get one, they are the suffix.
     if 2 * len(alone) > last - first and all([patch.in_function for patch in here]):
-        return CellPlan(row, tuple(live), first, entry, (), prompt, told)
-    return CellPlan(row, tuple(live), first, entry + 1, alone, prompt, told)
+        return PackedCell(row, tuple(live), first, entry, (), prompt, told)
+    return PackedCell(row, tuple(live), first, entry + 1, alone, prompt, told)
 
 
-def place(writes: Iterable[Write]) -> list[Placed]:
+def place(writes: Iterable[Write]) -> list[PlacedWrite]:
     """Where writes act: the residual leaving a layer is the one entering the next.
 
     Their values follow one another in the order of the writes.
@@ -232,8 +232,8 @@ def place(writes: Iterable[Write]) -> list[Placed]:
         )  # fmt: skip
         enters = HOOK_TABLE[hook].enters
         if enters is None:
-            out.append(Placed(layer, hook, positions, source, head, readers))
+            out.append(PlacedWrite(layer, hook, positions, source, head, readers))
         else:
-            out.append(Placed(layer + enters, None, positions, source))
+            out.append(PlacedWrite(layer + enters, None, positions, source))
         source += len(positions)
     return out

@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 
 from sonde.backends.base import logprobs_of
 from sonde.backends.torch.cpu.threads import one_thread_each
-from sonde.backends.torch.packed.cells import CellPlan, Sources
+from sonde.backends.torch.packed.cells import PackedCell, Sources
 from sonde.backends.torch.packed.memory import peak_bytes, rough_cell_bytes, rough_row_bytes
 from sonde.backends.torch.packed.scoring import Prompt
 from sonde.backends.torch.packed.trace import Trace
@@ -34,7 +34,7 @@ def peak_of_chunk(
 ) -> int:
     """Peak memory of cells with suffixes from `first`, read out by `read`."""
     enters = max(len(path.layout.sites) - 2, 0) if path.name == "packed" else 0
-    plans = [CellPlan(i, (), first, enters, ()) for i in range(cells)]
+    plans = [PackedCell(i, (), first, enters, ()) for i in range(cells)]
     nothing = Sources(prompt.trace.residuals[0, :0], None)
     launched = replace(path, graphs=None)
     last = Prompt(0, replace(prompt.work, readout=logprobs_of([0])), prompt.trace)

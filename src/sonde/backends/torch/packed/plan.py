@@ -141,7 +141,7 @@ Queries = QueryBlock | Far
 
 
 @dataclass
-class Plan:
+class PackedRows:
     """What the packed rows of one layer call are."""
 
     layer_of: dict[int, int]
@@ -196,11 +196,11 @@ class KeysKnown(Exception):
     """Raised inside a layer to leave it: its keys and values have been noted."""
 
 
-_current: ContextVar[Plan | None] = ContextVar("sonde_plan", default=None)
+_current: ContextVar[PackedRows | None] = ContextVar("sonde_plan", default=None)
 
 
 @contextmanager
-def using(plan: Plan) -> Iterator[None]:
+def using(plan: PackedRows) -> Iterator[None]:
     """Attention inside the block follows `plan`."""
     token = _current.set(plan)
     try:
@@ -209,7 +209,7 @@ def using(plan: Plan) -> Iterator[None]:
         _current.reset(token)
 
 
-def current() -> Plan:
+def current() -> PackedRows:
     """The plan to follow here."""
     plan = _current.get()
     if plan is None:

@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sonde.backends.torch.packed.cells import CellPlan, Ints, Placed, Spread
+from sonde.backends.torch.packed.cells import Ints, PackedCell, PlacedWrite, Spread
 from sonde.backends.torch.packed.plan import block_size
 from sonde.backends.torch.packed.rows import index_tensor
 from sonde.backends.torch.packed.segments import Segments
 
 
-def in_order(cells: Sequence[CellPlan]) -> list[CellPlan]:
+def in_order(cells: Sequence[PackedCell]) -> list[PackedCell]:
     """Cells in the order in which they join the batch."""
     return sorted(cells, key=lambda cell: (cell.joins, not cell.alone))
 
@@ -28,7 +28,7 @@ class Schedule:
 
     def __init__(
         self,
-        cells: Sequence[CellPlan],
+        cells: Sequence[PackedCell],
         lengths: Sequence[int],
         n_layers: int,
         device: torch.device,
@@ -52,8 +52,8 @@ class Schedule:
         self.last_blocks = self.segments.last_blocks(active)
         self._indices: dict[bytes, Tensor] = {}
         self._alone: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        self._patches: dict[int, list[tuple[int, Placed]]] = defaultdict(list)
-        self.at_entry: list[tuple[int, Placed]] = []
+        self._patches: dict[int, list[tuple[int, PlacedWrite]]] = defaultdict(list)
+        self.at_entry: list[tuple[int, PlacedWrite]] = []
         """What is written to rows that enter as they are in the unpatched run, layer by layer."""
         for index, cell in enumerate(cells):
             self._alone[cell.joins - 1] += [(index, p) for p in cell.alone]
@@ -104,11 +104,11 @@ class Schedule:
         first, last = np.searchsorted(self.entry_layers, [layer, layer + 1])
         return slice(int(first), int(last))
 
-    def entering(self, layer: int) -> list[tuple[int, Placed]]:
+    def entering(self, layer: int) -> list[tuple[int, PlacedWrite]]:
         """What else is written to what enters `layer`: of cells that have changed before."""
         return [(c, p) for c, p in self._patches.get(layer, []) if p.inside is None]
 
-    def inside(self, layer: int) -> list[tuple[int, Placed]]:
+    def inside(self, layer: int) -> list[tuple[int, PlacedWrite]]:
         """What is written to cells inside `layer`."""
         return [(c, p) for c, p in self._patches.get(layer, []) if p.inside is not None]
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from sonde.backends.base import Cost, Readout, Scores, Work, Write
 from sonde.backends.check import check_tokens
 from sonde.backends.torch.packed import scoring
-from sonde.backends.torch.packed.cells import CellPlan
+from sonde.backends.torch.packed.cells import PackedCell
 from sonde.backends.torch.packed.chunk_bytes import peak_of_chunk, rough_bytes, source_bytes
 from sonde.backends.torch.packed.collector import put_off
 from sonde.backends.torch.packed.joint import NotAlike, joined
@@ -125,7 +125,7 @@ class Scorer:
                 yield ahead.popleft()
         yield from ahead
 
-    def _settled(self, window: scoring.Window, cells: Sequence[CellPlan]) -> Iterator[Scores]:
+    def _settled(self, window: scoring.Window, cells: Sequence[PackedCell]) -> Iterator[Scores]:
         """The rows that need no work, prompt by prompt."""
         busy: dict[int, set[int]] = defaultdict(set)
         for cell in cells:
@@ -149,7 +149,7 @@ class Scorer:
                     yield self._begin([one], read=read)
 
     def _run_chunks(
-        self, window: scoring.Window, cells: Sequence[CellPlan], runs: scoring.Runs
+        self, window: scoring.Window, cells: Sequence[PackedCell], runs: scoring.Runs
     ) -> Iterator[scoring.Pending]:
         """Start chunk after chunk; on a GPU the next is prepared while the last one runs."""
         for chunk in self._chunks(window, cells):
@@ -160,8 +160,8 @@ class Scorer:
                 yield started
 
     def _chunks(
-        self, window: scoring.Window, cells: Sequence[CellPlan]
-    ) -> Iterator[list[CellPlan]]:
+        self, window: scoring.Window, cells: Sequence[PackedCell]
+    ) -> Iterator[list[PackedCell]]:
         if not cells:
             return iter(())
         even = None if self._path.on_cpu else self._path.shape.most
@@ -231,12 +231,12 @@ class Scorer:
         captured = 0 if self._path.graphs is None else self._path.graphs.nbytes()
         return captured + self._traces.nbytes()
 
-    def _work(self, window: scoring.Window, cells: Sequence[CellPlan]) -> int:
+    def _work(self, window: scoring.Window, cells: Sequence[PackedCell]) -> int:
         n_layers = len(self._path.layout.sites)
         return sum(cell.token_layers(n_layers, window.n_tokens(cell)) for cell in cells)
 
     def _learn_rate(
-        self, window: scoring.Window, chunk: Sequence[CellPlan], seconds: float
+        self, window: scoring.Window, chunk: Sequence[PackedCell], seconds: float
     ) -> None:
         """Remember how fast this machine is, for the next estimate."""
         work = self._work(window, chunk)

@@ -23,9 +23,9 @@ from sonde.backends.base import Row, Scores, Work, Write
 from sonde.backends.reach import positions_read
 from sonde.backends.spots import runs_in
 from sonde.backends.torch.packed.cells import (
-    CellPlan,
     Ints,
-    Placed,
+    PackedCell,
+    PlacedWrite,
     Sources,
     end_to_end,
     place,
@@ -46,7 +46,7 @@ Fits = Callable[[int, int], bool]
 class Run(Protocol):
     """A chunk of cells on its way through the layers: packed, or whole sequences."""
 
-    cells: list[CellPlan]
+    cells: list[PackedCell]
 
     def final(self) -> Tensor:
         """What is read of each cell, after the last layer: [reads, width]."""
@@ -87,19 +87,19 @@ class Window:
     trace: Trace
     """Their unpatched runs, end to end."""
     n_layers: int
-    start: Callable[[Trace, Sequence[CellPlan], Sources], Run]
+    start: Callable[[Trace, Sequence[PackedCell], Sources], Run]
     read: Callable[[Tensor, Sequence[Prompt]], Tensor]
     """Final residuals [reads, width] and each cell's prompt -> its readout, [cells, columns]."""
     local: bool = True
     """See `plan_cell`."""
 
-    def n_tokens(self, cell: CellPlan) -> int:
+    def n_tokens(self, cell: PackedCell) -> int:
         """The length of a cell's prompt."""
         return len(self.prompts[cell.prompt].trace.tokens)
 
     def plan(
-        self, row: int, patches: Sequence[Placed], prompt: Prompt, index: int
-    ) -> CellPlan | None:
+        self, row: int, patches: Sequence[PlacedWrite], prompt: Prompt, index: int
+    ) -> PackedCell | None:
         """See `plan_cell`."""
         return plan_cell(
             row, patches, self.n_layers, prompt.reads,
@@ -114,9 +114,9 @@ class Compared:
     window: Window
     answers: Sequence[Sequence["Sent"]]
 
-    def unsettled(self) -> list[CellPlan]:
+    def unsettled(self) -> list[PackedCell]:
         """The rows that need work, scheduled; the others have the baseline's answer, exactly."""
-        out: list[CellPlan] = []
+        out: list[PackedCell] = []
         planned = planned_rows(self.window)
         for prompt, cells, parts in zip(self.window.prompts, planned, self.answers, strict=True):
             same = [part.arrived().numpy() for part in parts]
@@ -129,7 +129,7 @@ class Compared:
                     out.append(cell)
         return out
 
-    def _since(self, cell: CellPlan, position: int, prompt: Prompt) -> CellPlan | None:
+    def _since(self, cell: PackedCell, position: int, prompt: Prompt) -> PackedCell | None:
         """The row without its writes before the first position at which one changes anything.
 
         Up to there it is the unpatched run, in which they leave what is there.
@@ -174,7 +174,7 @@ def _parts(writes: Sequence[Write], most: int) -> Iterator[list[Write]]:
         yield some
 
 
-def planned_rows(window: Window) -> list[list[CellPlan | None]]:
+def planned_rows(window: Window) -> list[list[PackedCell | None]]:
     """Every row of every prompt, scheduled; None where nothing that is read can see it."""
     return [
         [_cell(number, row, prompt, index, window) for number, row in enumerate(prompt.work.rows)]
@@ -182,7 +182,7 @@ def planned_rows(window: Window) -> list[list[CellPlan | None]]:
     ]
 
 
-def planned(window: Window) -> list[CellPlan]:
+def planned(window: Window) -> list[PackedCell]:
     """All rows that what is read can see, whatever they write."""
     return [cell for cells in planned_rows(window) for cell in cells if cell is not None]
 
@@ -198,26 +198,26 @@ def run_names(some: Sequence[Write]) -> set[str]:
     return set(runs_in(some))
 
 
-def _cell(number: int, row: Row, prompt: Prompt, index: int, window: Window) -> CellPlan | None:
+def _cell(number: int, row: Row, prompt: Prompt, index: int, window: Window) -> PackedCell | None:
     """Schedule a row; one without writes recomputes the whole prompt."""
     if not prompt.n_sources[number]:
         reads = prompt.reads if prompt.several else ()
-        return CellPlan(number, (), 0, 0, (), index, reads)
+        return PackedCell(number, (), 0, 0, (), index, reads)
     return window.plan(number, place(row.writes), prompt, index)
 
 
 def chunks(
-    cells: Sequence[CellPlan],
-    n_tokens: Callable[[CellPlan], int],
+    cells: Sequence[PackedCell],
+    n_tokens: Callable[[PackedCell], int],
     fits: Fits,
     even: int | None = None,
-) -> Iterator[list[CellPlan]]:
+) -> Iterator[list[PackedCell]]:
     """Cells in chunks, each as large as fits.
 
     With `even`, a number of rows, they are cut to about the same size: on a GPU a last chunk of a
     few rows takes longer than its rows are worth.
     """
-    chunk: list[CellPlan] = []
+    chunk: list[PackedCell] = []
     n_cells = n_rows = 0
     if even is not None:
         total = sum([n_tokens(cell) - cell.first for cell in cells])
@@ -264,7 +264,7 @@ def sent(values: Tensor) -> Sent:
 class Pending:
     """A chunk that has been started; on a GPU it may still be running."""
 
-    cells: Sequence[CellPlan]
+    cells: Sequence[PackedCell]
     values: Sent
     prompts: Sequence[Prompt]
 
@@ -279,7 +279,7 @@ class Pending:
             yield Scores(rows, told, len(rows), prompt.number)
 
 
-def start_chunk(window: Window, chunk: list[CellPlan], runs: Runs) -> Pending:
+def start_chunk(window: Window, chunk: list[PackedCell], runs: Runs) -> Pending:
     """Run one chunk and read it out."""
     some = [w for cell in chunk for w in window.prompts[cell.prompt].work.rows[cell.row].writes]
     trace = window.trace
@@ -294,7 +294,7 @@ def start_chunk(window: Window, chunk: list[CellPlan], runs: Runs) -> Pending:
         return Pending(run.cells, sent(values), window.prompts)
 
 
-def start_or_halve(window: Window, chunk: list[CellPlan], runs: Runs) -> Iterator[Pending]:
+def start_or_halve(window: Window, chunk: list[PackedCell], runs: Runs) -> Iterator[Pending]:
     """One chunk; when memory runs out, its halves instead. No number depends on the chunking."""
     try:
         started = start_chunk(window, chunk, runs)
@@ -311,7 +311,7 @@ def start_or_halve(window: Window, chunk: list[CellPlan], runs: Runs) -> Iterato
     yield from start_or_halve(window, chunk[middle:], runs)
 
 
-def _renumbered(chunk: list[CellPlan], window: Window) -> list[CellPlan]:
+def _renumbered(chunk: list[PackedCell], window: Window) -> list[PackedCell]:
     """The cells with their writes' sources counted within the chunk."""
     counts = [window.prompts[cell.prompt].n_sources[cell.row] for cell in chunk]
     bases = (np.cumsum(counts) - counts).tolist()
