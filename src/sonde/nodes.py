@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Self
 
 from sonde.errors import BadRequest
-from sonde.schema import ModelDescription
+from sonde.schema import SENDING, ModelDescription
 
 SenderKind = Literal["embed", "z", "mlp_out"]
 ReceiverKind = Literal["q", "k", "v", "mlp", "logits", "total"]
@@ -80,7 +80,7 @@ class Graph:
     @classmethod
     def of(cls, model: ModelDescription) -> Self:
         """A model's; raises where what is added to its stream cannot be told apart."""
-        missing = [hook for hook in ("z", "mlp_out") if hook not in model.hooks]
+        missing = [hook for hook in SENDING if hook not in model.hooks]
         if missing or model.heads is None:
             why = model.why_not("z") or f"this backend offers {', '.join(model.hooks)} here"
             raise BadRequest(

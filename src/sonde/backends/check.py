@@ -14,7 +14,7 @@ from sonde.errors import (
     PositionOutOfRange,
     UnknownHook,
 )
-from sonde.schema import HOOK_TABLE, Hook, ModelDescription
+from sonde.schema import HOOK_TABLE, RECEIVING, SENDING, Hook, ModelDescription
 
 PENALTIES: Final = (0.001, 1000.0)
 """Within these no logit overflows in single precision, whatever the backend."""
@@ -98,17 +98,20 @@ def check_senders(
         check_writes(source.writes, model, n_positions)
         check_apart(source.writes)
         for site in [write.site for write in source.writes]:
-            if site.hook not in ("z", "mlp_out") and (site.hook, site.layer) != ("pre_attn", 0):
+            spec = HOOK_TABLE[site.hook]
+            embedded = spec.enters == 0 and site.layer == 0
+            if not spec.sends and not embedded:
                 raise BadRequest(
-                    f"{site.hook} of layer {site.layer} is no sender: take z, mlp_out, or pre_attn "
-                    "of layer 0"
+                    f"{site.hook} of layer {site.layer} is no sender: take "
+                    f"{', '.join(SENDING)}, or pre_attn of layer 0"
                 )
     for hook, layer in receivers:
-        last = (hook, layer) == ("post_block", model.n_layers - 1)
-        if hook not in ("q", "k", "v", "mlp_out") and not last:
+        spec = HOOK_TABLE[hook]
+        last = spec.enters == 1 and layer == model.n_layers - 1
+        if not spec.receives and not last:
             raise BadRequest(
-                f"{hook} of layer {layer} receives nothing of its own: take q, k, v, mlp_out, or "
-                "post_block of the last layer"
+                f"{hook} of layer {layer} receives nothing of its own: take "
+                f"{', '.join(RECEIVING)}, or post_block of the last layer"
             )
 
 

@@ -149,7 +149,7 @@ def shared_heads(view: TableView) -> str | None:
     if label is None:
         return None
     label = label.partition("+")[0]
-    one = "key" if view.hook == "k" else "value"
+    one = HOOK_TABLE[view.hook].wide
     return f"{view.hook}: {label} is the {one} that query heads {label[1:]} share"
 
 

@@ -74,6 +74,8 @@ from sonde.schema.site import (
     HOOKS,
     INSIDE,
     LAYER_HOOKS,
+    RECEIVING,
+    SENDING,
     Hook,
     HookSpec,
 )
@@ -123,6 +125,8 @@ __all__ = [
     "HEAD_HOOKS",
     "HOOKS",
     "LAYER_HOOKS",
+    "RECEIVING",
+    "SENDING",
     "HeadShape",
     "HOOK_TABLE",
     "INSIDE",

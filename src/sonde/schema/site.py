@@ -48,6 +48,10 @@ class HookSpec:
     another position it would be a different thing."""
     wide: Literal["model", "key", "value", "prompt"] = "model"
     """How wide a value is: as the residual stream, a key, a value, or with one number a token."""
+    sends: bool = False
+    """Whether an edge may begin here: it is what one head or one MLP adds to the stream."""
+    receives: bool = False
+    """Whether an edge may end here: it is made anew from the stream."""
 
 
 _TABLE = (
@@ -60,7 +64,7 @@ _TABLE = (
     HookSpec("mlp_in", 6, "position", "model", False, None, "normalised MLP input"),
     HookSpec(
         "mlp_out", 7, "position", "model", False, None,
-        "MLP output, before it is added back",
+        "MLP output, before it is added back", sends=True, receives=True,
     ),
     HookSpec(
         "attn_out", 4, "position", "model", False, None,
@@ -69,19 +73,19 @@ _TABLE = (
     HookSpec(
         "z", 3, "position", "head", False, None,
         "a head's weighted sum of values, before the output projection",
-        classic=False, attention="out", wide="value",
+        classic=False, attention="out", wide="value", sends=True,
     ),
     HookSpec(
         "q", 1, "position", "head", False, None, "a head's query, after norm and rotary angles",
-        classic=False, attention="in", stays=True, wide="key",
+        classic=False, attention="in", stays=True, wide="key", receives=True,
     ),
     HookSpec(
         "k", 1, "suffix", "kv_head", False, None, "a head's key, after norm and rotary angles",
-        classic=False, attention="in", stays=True, wide="key",
+        classic=False, attention="in", stays=True, wide="key", receives=True,
     ),
     HookSpec(
         "v", 1, "suffix", "kv_head", False, None, "a head's value",
-        classic=False, attention="in", wide="value",
+        classic=False, attention="in", wide="value", receives=True,
     ),
     HookSpec(
         "pattern", 2, "position", "head", False, None,
@@ -103,6 +107,16 @@ CLASSIC_HOOKS: Final[tuple[Hook, ...]] = tuple(spec.name for spec in _TABLE if s
 
 HEAD_HOOKS: Final[tuple[Hook, ...]] = tuple(spec.name for spec in _TABLE if spec.per != "model")
 """Those with a value for each head."""
+
+SENDING: Final[tuple[Hook, ...]] = tuple(
+    spec.name for spec in sorted(_TABLE, key=lambda spec: spec.step) if spec.sends
+)
+"""Where edges begin, beside the embedding, in the order in which a layer reaches them."""
+
+RECEIVING: Final[tuple[Hook, ...]] = tuple(
+    spec.name for spec in sorted(_TABLE, key=lambda spec: spec.step) if spec.receives
+)
+"""Where edges end, beside the last residual, likewise."""
 
 LAYER_HOOKS: Final[tuple[Hook, ...]] = tuple(spec.name for spec in _TABLE if spec.per == "model")
 """Those with one value a position."""
