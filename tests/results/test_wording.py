@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from sonde.results import Sweep, wording
-from sonde.schema import Metric, Skipped, SpecialToken, SpecialTokens
+from sonde.schema import Hook, Metric, Skipped, SpecialToken, SpecialTokens
+from sonde.schema.sweep import Grid
 from sonde.schema.table import TableMetric
 from tests.results.summaries import (
     LAYERS,
@@ -90,8 +91,21 @@ def test_the_noise_floor_says_how_much_lies_within_it() -> None:
 
 
 def test_strongest_leaves_out_what_cannot_be_told_from_the_baseline() -> None:
-    assert [site.value for site in wording.strongest(sweep())] == [-1.0, -4.0, -5.5]
-    assert [site.value for site in wording.strongest(sweep(noise_floor=0.6))] == [-1.0, -4.0]
+    assert [site.value for site in wording.strongest(sweep())] == [-1.0, -4.0]
+    assert [site.value for site in wording.strongest(sweep(noise_floor=1.5))] == [-1.0]
+
+
+def test_the_strongest_are_one_a_column_of_each_picture() -> None:
+    tall: dict[Hook, Grid] = {
+        "post_block": [[-1.0, -4.0], [-1.5, -5.0]],
+        "mlp_out": [[-5.0, -2.0], [-5.0, -3.0]],
+    }
+    found = wording.strongest(Sweep.of(summary(tall), provenance()))
+    assert [(each.hook, each.value) for each in found] == [
+        ("post_block", -1.0),
+        ("mlp_out", -2.0),
+        ("post_block", -4.0),
+    ]
 
 
 def test_time_says_how_many_cells_needed_no_work() -> None:

@@ -36,6 +36,8 @@ _METRIC: Final[dict[TableMetric, str]] = {
     "top1": "likeliest token",
     "reward": "reward",
 }
+_LOOKED_AT: Final = 1_000
+"""Cells among which the strongest of every column are looked for."""
 _MOST_NAMED: Final = 3
 """Answers beyond so many are counted, not named."""
 
@@ -159,13 +161,20 @@ def has_gaps(sweep: Sweep) -> bool:
 
 
 def strongest(sweep: Sweep, k: int = 5) -> list[FoundCell]:
-    """The cells farthest from the baseline, either way; never one that cannot be told from it."""
+    """The cells farthest from the baseline, either way; never one that cannot be told from it.
+
+    Of positions and roles the farthest of each alone: neighbours up a column are one finding, and
+    would leave no room for the others.
+    """
     scale = Scale.of(sweep)
-    return [
-        found
-        for found in sweep.found(k, by="abs")
-        if found.value != scale.baseline and not sweep.doubts[found.panel][found.row, found.column]
-    ]
+    told: dict[object, FoundCell] = {}
+    for found in sweep.found(_LOOKED_AT, by="abs"):
+        if found.value == scale.baseline or sweep.doubts[found.panel][found.row, found.column]:
+            continue
+        last = found.place[-1] if found.place else None
+        stands = last is not None and last.axis in ("position", "role")
+        told.setdefault((found.panel, last) if stands else len(told), found)
+    return list(told.values())[:k]
 
 
 def timing(sweep: Sweep) -> str:
