@@ -52,6 +52,17 @@ export async function openPage(
   return { page, faults };
 }
 
+/** Controls that are smaller than a finger needs. */
+export async function smallControls(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll("main button, main select, main input, main summary")]
+      .filter((each) => (each as HTMLElement).checkVisibility())
+      .map((each) => ({ text: `${each.tagName} ${each.textContent.slice(0, 30)}`, box: each.getBoundingClientRect() }))
+      .filter(({ box }) => box.height < 23.5 || box.width < 23.5)
+      .map(({ text, box }) => `${text} ${box.width}x${box.height}`),
+  );
+}
+
 /** The upper part of something, for the documentation: written when SONDE_SCREENSHOTS names a folder. */
 export async function picture(page: Page, name: string, { of = ".shown", height = 900 }: { of?: string; height?: number } = {}): Promise<void> {
   const folder = process.env.SONDE_SCREENSHOTS;

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { causalAddress } from "../src/causal/draft";
 import { EMPTY_SCORED, EVERY_EDGE } from "../src/causal/edgeDraft";
 import { exampleDraft } from "../src/causal/examples";
-import { closePages, openBrowser, openPage, picture, violations } from "./browsing";
+import { closePages, openBrowser, openPage, picture, smallControls, violations } from "./browsing";
 import { Serving, temporaryDirectory } from "./serving";
 
 let server: Serving;
@@ -102,6 +102,7 @@ describe("heads", () => {
     await page.locator(".attention canvas").nth(2).waitFor();
     expect(await violations(page)).toEqual([]);
     const tooWide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+    expect(await smallControls(page)).toEqual([]);
     await picture(page, "heads-phone");
     expect(tooWide, "the page scrolls sideways").toBe(false);
     expect(faults).toEqual([]);
@@ -190,6 +191,7 @@ describe("edges", () => {
     expect(await rowsOf(page, "Nodes of the circuit").first().locator("code").innerText()).toMatch(/ at \d+ /);
     expect(await violations(page)).toEqual([]);
     const tooWide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+    expect(await smallControls(page)).toEqual([]);
     await picture(page, "circuit-phone");
     expect(tooWide, "the page scrolls sideways").toBe(false);
     expect(faults).toEqual([]);

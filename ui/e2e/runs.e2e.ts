@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { closePages, openBrowser, openPage, violations } from "./browsing";
+import { closePages, openBrowser, openPage, smallControls, violations } from "./browsing";
 import { PYTHON, Serving, temporaryDirectory } from "./serving";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -123,14 +123,7 @@ it("on a phone controls are as large as a finger needs, and nothing is wider tha
     await page.goto(`${server.url}${path}`);
     await page.locator("main button, main a").first().waitFor();
     await page.waitForTimeout(1_500);
-    const small = await page.evaluate(() =>
-      [...document.querySelectorAll("main button, main select, main input, main summary")]
-        .filter((each) => (each as HTMLElement).checkVisibility())
-        .map((each) => ({ text: each.textContent.slice(0, 30), box: each.getBoundingClientRect() }))
-        .filter(({ box }) => box.height < 23.5 || box.width < 23.5)
-        .map(({ text, box }) => `${text} ${box.width}x${box.height}`),
-    );
-    expect(small, path).toEqual([]);
+    expect(await smallControls(page), path).toEqual([]);
     const wide = await page.evaluate(() =>
       document.documentElement.scrollWidth <= 390
         ? []

@@ -1,5 +1,6 @@
 /** What the model makes of a text: its tokens, and what it would say next. */
 
+import { wholeTokens } from "../widgets/tokens";
 import { api, read } from "./client";
 import type { components } from "./schema.generated";
 import type { Completion } from "./types";
@@ -14,7 +15,8 @@ export interface PromptToken {
 export async function tokenize(prompt: string, special: boolean, signal: AbortSignal): Promise<PromptToken[]> {
   const body = { prompt, add_special_tokens: special, return_token_strs: true, add_generation_prompt: true };
   const found = await read(api.POST("/tokenize", { body, signal }));
-  return found.tokens.map((id, index) => ({ id, text: found.token_strs?.[index] ?? "" }));
+  const texts = wholeTokens(found.tokens.map((_, index) => found.token_strs?.[index] ?? ""), prompt);
+  return found.tokens.map((id, index) => ({ id, text: texts[index] ?? "" }));
 }
 
 export interface NextToken {

@@ -1,5 +1,6 @@
 /** Sweeps: start, estimate, look at, stop, export. */
 
+import { wholeTokens } from "../widgets/tokens";
 import { api, read } from "./client";
 import type {
   AttentionTable,
@@ -92,8 +93,9 @@ export interface AttentionQuestion {
 }
 
 /** What heads attend to. */
-export function attentionOf(asked: AttentionQuestion, signal: AbortSignal): Promise<AttentionTable> {
-  return read(api.POST("/v1/attention", { body: { ...asked, seed: 0, scores: false }, signal }));
+export async function attentionOf(asked: AttentionQuestion, signal: AbortSignal): Promise<AttentionTable> {
+  const found = await read(api.POST("/v1/attention", { body: { ...asked, seed: 0, scores: false }, signal }));
+  return { ...found, tokens: wholeTokens(found.tokens, asked.prompt) };
 }
 
 /** How much heads look at the token before, at the same token, and at what followed it: on random tokens, twice over. */

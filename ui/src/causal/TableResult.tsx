@@ -1,6 +1,6 @@
 /** A sweep that is a table over any axes, heads, features, checkpoints or pairs: as it comes, and when it is over. */
 
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { asError } from "../api/errors";
 import { cancelTable } from "../api/sweeps";
 import type { ModelDescription, SweepTable } from "../api/types";
@@ -18,6 +18,7 @@ import { leftText, secondsLeft } from "./pace";
 import { TablePanels } from "./TablePanels";
 import { isTableOver } from "./tableView";
 import type { TableSweep } from "./useTableSweep";
+import { wholeTable } from "./whole";
 import { askedTokens, METRIC_NAME, tokenWord } from "./wording";
 
 const CircuitView = lazily(() => import("./CircuitView"));
@@ -35,7 +36,9 @@ interface TableResultProps {
 
 export function TableResult({ id, sweep, model, theme }: TableResultProps) {
   const { record, view, error } = sweep;
-  const found = view.found ?? record?.table ?? null;
+  const request = record?.provenance.request;
+  const told = view.found ?? record?.table ?? null;
+  const found = useMemo(() => (told && request ? wholeTable(told, request) : told), [told, request]);
   if (error && record === null) return <ErrorNote error={error} />;
   if (record === null) return <EmptyState title="Asking for the sweep" />;
   const metric = found?.metric ?? "logprob";

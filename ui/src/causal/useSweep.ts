@@ -1,6 +1,6 @@
 /** The live state of one sweep. Call it, render what it returns; staying current is its job. */
 
-import { useEffect, useReducer, useState } from "react";
+import { useEffect, useMemo, useReducer, useState } from "react";
 import { asError } from "../api/errors";
 import { follow, type StreamState } from "../api/events";
 import { eventsAddress } from "../api/sweeps";
@@ -8,6 +8,7 @@ import type { SweepEvent, SweepRecord } from "../api/types";
 import { useRecord } from "./usePast";
 import { NO_PACE, paced, type Pace } from "./pace";
 import { EMPTY_VIEW, reduceSweep, type SweepView } from "./sweepView";
+import { wholeView } from "./whole";
 
 const FLUSH_MS = 16;
 
@@ -82,8 +83,11 @@ export function useSweep(id: string | null): Sweep {
 
   const current = state?.id === id ? state : null;
   const mine = followed.id === id && id !== null;
+  const heard = mine ? followed.view : EMPTY_VIEW;
+  const request = found.data?.provenance.request;
+  const view = useMemo(() => (request ? wholeView(heard, request) : heard), [heard, request]);
   return {
-    view: mine ? followed.view : EMPTY_VIEW,
+    view,
     record: found.data,
     stream: current?.stream ?? "connecting",
     perSecond: mine ? followed.perSecond : null,

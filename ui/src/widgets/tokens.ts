@@ -34,6 +34,43 @@ export function fit(text: string, width: number): string {
   return letters.length <= width ? text : `${letters.slice(0, width - 1).join("")}\u2026`;
 }
 
+const HALF = "\uFFFD";
+
+/**
+ * The pieces of a text with characters that are cut across several of them whole: the first token of such a character
+ * shows it, the others that they belong to it. As they are where they do not make up the text.
+ */
+export function wholeCharacters(pieces: readonly string[], text: string): string[] {
+  const shown: string[] = [];
+  let at = 0;
+  for (let index = 0; index < pieces.length; index++) {
+    const piece = pieces[index] ?? "";
+    if (!piece.includes(HALF)) {
+      if (!text.startsWith(piece, at)) return [...pieces];
+      shown.push(piece);
+      at += piece.length;
+      continue;
+    }
+    let last = index;
+    while ((pieces[last + 1] ?? "").startsWith(HALF)) last += 1;
+    const [lead = ""] = piece.split(HALF);
+    const [next] = (pieces[last + 1] ?? "").split(HALF);
+    const end = last + 1 >= pieces.length ? text.length : text.indexOf(next ?? "", at + lead.length + 1);
+    if (end < 0 || !text.startsWith(lead, at)) return [...pieces];
+    shown.push(text.slice(at, end), ...Array.from({ length: last - index }, () => "\u2026"));
+    at = end;
+    index = last;
+  }
+  return shown;
+}
+
+/** The same of a prompt's tokens: special ones before its text are not in it. */
+export function wholeTokens(pieces: readonly string[], prompt: string): string[] {
+  const begins = pieces.findIndex((piece) => piece !== "" && prompt.startsWith(piece.split(HALF)[0] ?? "") && !prompt.startsWith("<|"));
+  if (begins < 0 || !pieces.some((piece) => piece.includes(HALF))) return [...pieces];
+  return [...pieces.slice(0, begins), ...wholeCharacters(pieces.slice(begins), prompt)];
+}
+
 function spelled(character: string): string {
   if (character === " " || !UNSEEN.test(character)) return character;
   const short = SHORT[character];

@@ -6,9 +6,9 @@ import { cssColor, textOn, type Theme } from "../../widgets/colors";
 import { Legend } from "../../widgets/Legend";
 import { number } from "../../widgets/numbers";
 import { fractionOf, scaleOf } from "../../widgets/scale";
-import { readable } from "../../widgets/tokens";
+import { readable, wholeCharacters } from "../../widgets/tokens";
 import { TokenStrip, type StripToken } from "../../widgets/TokenStrip";
-import { activationsOf, PROMPT_END, recordedEvery, wholeCharacters } from "../view/inspect";
+import { activationsOf, PROMPT_END, recordedEvery } from "../view/inspect";
 
 interface CompletionTokensProps {
   readonly theme: Theme;

@@ -2,6 +2,7 @@
 
 import { useEffect, useEffectEvent } from "react";
 import { useCopy } from "../../copy/copied";
+import { grouped } from "../../widgets/numbers";
 import { Toolbar } from "../../widgets/Toolbar";
 import { useTimeCursor } from "../cursor";
 import type { Scene } from "../scene";
@@ -77,7 +78,7 @@ export function TimeBar({ scene }: { readonly scene: Scene }) {
         </button>
       </Toolbar>
       <span className="muted">
-        {extent === null ? "" : `${unit}s ${from} to ${to - 1}`}
+        {extent === null ? "" : `${unit}s ${grouped(from)} to ${grouped(to - 1)}`}
         {time === null ? "" : `, cursor at ${time}`}
         {paused && <b className="paused"> paused: the page stands still, nothing is lost</b>}
       </span>

@@ -9,7 +9,7 @@ import { Legend, type LegendKey } from "../../widgets/Legend";
 import { scaleOf, type Scale } from "../../widgets/scale";
 import { useTimeCursor } from "../cursor";
 import { sharesOfRows, type HeatView, type Seen } from "../view/grids";
-import { columnName, columnOf, timeOf } from "../view/window";
+import { columnLabels, columnName, columnOf, timeOf } from "../view/window";
 
 interface TimeHeatmapProps {
   readonly label: string;
@@ -59,7 +59,8 @@ export function TimeHeatmap(props: TimeHeatmapProps) {
     if (at !== null) props.onChoose(rows[at] ?? 0);
   };
   const rowLabels = rows.map(props.rowName);
-  const columnLabels = Array.from({ length: axis.columns }, (_, each) => String(timeOf(axis, each)));
+  const room = Math.max(width - ROW_LABELS, axis.columns);
+  const below = columnLabels(axis, room, COLUMN_LABELS);
   return (
     <div
       ref={box}
@@ -74,13 +75,13 @@ export function TimeHeatmap(props: TimeHeatmapProps) {
         scale={colors}
         theme={props.theme}
         rowLabels={rowLabels}
-        columnLabels={columnLabels}
+        columnLabels={below.labels}
         corner={unit}
         cursor={cursor}
         onCursor={onCursor}
         readOut={readOut}
-        cell={{ width: Math.max((width - ROW_LABELS) / Math.max(axis.columns, 1), 1), height: props.rowHeight }}
-        mostColumnLabels={COLUMN_LABELS}
+        cell={{ width: room / Math.max(axis.columns, 1), height: props.rowHeight }}
+        mostColumnLabels={below.most}
       />
       <div className="heatmap-foot">
         <Legend scale={colors} theme={props.theme} label={props.meaning} keys={props.keys} />
@@ -95,7 +96,7 @@ export function TimeHeatmap(props: TimeHeatmapProps) {
         version={props.version}
         scale={scale}
         rowLabels={rowLabels}
-        columnLabels={columnLabels}
+        columnLabels={Array.from({ length: axis.columns }, (_, each) => columnName(axis, each))}
       />
     </div>
   );

@@ -1,7 +1,7 @@
 /** How uPlot draws numbers over time: means as lines, extremes as bands, spikes as rings. */
 
 import uPlot from "uplot";
-import { number } from "../../widgets/numbers";
+import { grouped, number } from "../../widgets/numbers";
 import { DASHES, type PlotInks } from "./inks";
 
 export interface LineSeries {
@@ -31,6 +31,8 @@ export interface TimeOptions {
 }
 
 export const GUTTER = 56;
+/** The last number below a plot stands half beside it. */
+const ROOM_FOR_HALF_A_NUMBER = 26;
 
 /** Columns of uPlot: time, then mean, low and high of each line. */
 export function timeData(x: readonly number[], series: readonly LineSeries[]): uPlot.AlignedData {
@@ -46,7 +48,7 @@ export function timeOptions(options: TimeOptions): uPlot.Options {
   return {
     width: options.width,
     height: options.height,
-    padding: [8, 12, 0, 0],
+    padding: [8, ROOM_FOR_HALF_A_NUMBER, 0, 0],
     legend: { show: false },
     cursor: {
       points: { show: false },
@@ -55,7 +57,7 @@ export function timeOptions(options: TimeOptions): uPlot.Options {
     },
     scales: { x: { time: false }, y: { range: (_plot, low, high) => yRange(low, high, options.range) } },
     axes: [
-      { ...axis, size: 26, space: 60, values: (_plot, splits) => splits.map((at) => (Number.isInteger(at) ? String(at) : "")) },
+      { ...axis, size: 26, space: 60, values: (_plot, splits) => splits.map((at) => (Number.isInteger(at) ? grouped(at) : "")) },
       { ...axis, size: GUTTER, values: (_plot, splits) => splits.map(number) },
     ],
     series: [{}, ...names.flatMap((name, index) => lines(name, index, inks))],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { TokenFeatures } from "../../api/analytics";
 import { draftOfQuery } from "../../causal/draft";
-import { activationsOf, candidates, causalFor, fitting, layersOf, recordedEvery, wholeCharacters } from "./inspect";
+import { activationsOf, candidates, causalFor, fitting, layersOf, recordedEvery } from "./inspect";
 
 const TOKENS: TokenFeatures[] = [
   { token_index: 8, position: 0, layers: [{ layer: 15, features: [7, 3], activations: [2, 1], loss: 1 }] },
@@ -34,12 +34,6 @@ test("a token opens Causal with everything before it, and itself as the answer",
   const draft = draftOfQuery(new URLSearchParams(causalFor("Q: ", ["made", "_of"], 1).split("?")[1]));
   expect(draft).toMatchObject({ clean: "Q: made", answer: "_of" });
   expect(draftOfQuery(new URLSearchParams(causalFor("Q & A?", null, null).split("?")[1]))).toMatchObject({ clean: "Q & A?" });
-});
-
-test("a character that is cut across tokens is shown whole, once", () => {
-  expect(wholeCharacters(["a", "\uFFFD", "\uFFFD", " b"], "a\u2603 b")).toEqual(["a", "\u2603", "\u2026", " b"]);
-  expect(wholeCharacters(["a", "\uFFFD"], "a\u2603")).toEqual(["a", "\u2603"]);
-  expect(wholeCharacters(["x", "\uFFFD"], "a\u2603")).toEqual(["x", "\uFFFD"]);
 });
 
 test("says how many tokens are recorded where that is not all of them", () => {

@@ -67,32 +67,3 @@ export function recordedEvery(positions: readonly number[]): string | null {
   const every = Math.min(...steps);
   return steps.length > 0 && every > 1 ? `1 token in ${every} is recorded` : null;
 }
-
-const HALF = "\uFFFD";
-
-/**
- * Characters that are cut across several tokens, whole: the first token of such a character shows it, the
- * others show that they belong to it. Without them the same where the text does not fit.
- */
-export function wholeCharacters(pieces: readonly string[], text: string): string[] {
-  const shown: string[] = [];
-  let at = 0;
-  for (let index = 0; index < pieces.length; index++) {
-    const piece = pieces[index] ?? "";
-    if (!piece.includes(HALF)) {
-      if (!text.startsWith(piece, at)) return [...pieces];
-      shown.push(piece);
-      at += piece.length;
-      continue;
-    }
-    let last = index;
-    while (last + 1 < pieces.length && (pieces[last + 1] ?? "").includes(HALF)) last += 1;
-    const next = pieces[last + 1];
-    const end = next === undefined ? text.length : text.indexOf(next, at);
-    if (end < 0) return [...pieces];
-    shown.push(text.slice(at, end), ...Array.from({ length: last - index }, () => "\u2026"));
-    at = end;
-    index = last;
-  }
-  return shown;
-}

@@ -7,7 +7,7 @@ import { rewardView } from "./curves";
 import { MISSING_CELL, RingGrid } from "../../widgets/heatmap/ring";
 import { featureView, layerView, sharesOfRows } from "./grids";
 import { spikesOf } from "./spikes";
-import { axisOf, columnName, following, rangeOf, windowOfQuery, zoomedIn, zoomedOut } from "./window";
+import { axisOf, columnLabels, columnName, following, rangeOf, windowOfQuery, zoomedIn, zoomedOut } from "./window";
 
 const COVERAGE = { complete: true, bytes_read: 1, bytes_total: 1, records: 1, withheld: 0 };
 
@@ -57,6 +57,27 @@ test("zooming in and out comes back, and following keeps the length", () => {
   expect(around).toEqual({ kind: "fixed", from: 5, to: 55 });
   expect(following(around, extent)).toEqual({ kind: "last", n: 50 });
   expect(rangeOf(near, { first: 0, last: 199 })).toEqual({ from: 150, to: 200 });
+});
+
+test("a run of eight steps zooms down to two, and back", () => {
+  const extent = { first: 1, last: 8 };
+  const [four, two] = [zoomedIn({ kind: "all" }, extent, null), zoomedIn({ kind: "last", n: 4 }, extent, null)];
+  expect([four, two]).toEqual([{ kind: "last", n: 4 }, { kind: "last", n: 2 }]);
+  expect(zoomedIn(two, extent, null)).toEqual(two);
+  expect(zoomedIn({ kind: "all" }, extent, 6)).toEqual({ kind: "fixed", from: 4, to: 8 });
+  expect(zoomedOut(two, extent)).toEqual({ kind: "last", n: 4 });
+});
+
+test("labels of the token axis are never cut: fewer of them where they are long, none that would reach over the end", () => {
+  const axis = axisOf({ from: 0, to: 1_048_576 }, 64);
+  const { labels, most } = columnLabels(axis, 320, 14);
+  expect(labels[0]).toBe("0");
+  expect(labels).toContain("524,288");
+  expect(labels.at(-1)).toBe("");
+  expect(most).toBeLessThanOrEqual(320 / (7 * 6));
+  const cell = 320 / axis.columns;
+  for (const [column, label] of labels.entries()) expect(column * cell + 6 * label.length).toBeLessThanOrEqual(320);
+  expect(columnLabels(axisOf({ from: 1, to: 9 }, 64), 800, 14)).toEqual({ labels: ["1", "2", "3", "4", "5", "6", "7", "8"], most: 14 });
 });
 
 test("a tile and the stream are put together: the one that saw more of a cell is believed", () => {

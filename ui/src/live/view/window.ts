@@ -3,6 +3,8 @@
  * from 0, as the server's are, so that a column stays what it is while a run grows.
  */
 
+import { grouped } from "../../widgets/numbers";
+
 export type Window =
   | { readonly kind: "all" }
   /** The newest so many: what is shown moves on. */
@@ -68,7 +70,19 @@ export function timeOf(axis: Axis, column: number): number {
 /** What a column stands for: `12`, or `8–15`. */
 export function columnName(axis: Axis, column: number): string {
   const from = timeOf(axis, column);
-  return axis.width === 1 ? String(from) : `${from}\u2013${from + axis.width - 1}`;
+  return axis.width === 1 ? grouped(from) : `${grouped(from)}\u2013${grouped(from + axis.width - 1)}`;
+}
+
+const LETTER = 6.3;
+const APART = 12;
+
+/** Where columns begin, below a picture so wide, and how many of these fit; empty where the end of one would be cut. */
+export function columnLabels(axis: Axis, width: number, most: number): { readonly labels: readonly string[]; readonly most: number } {
+  const cell = width / Math.max(axis.columns, 1);
+  const names = Array.from({ length: axis.columns }, (_, column) => grouped(timeOf(axis, column)));
+  const longest = Math.max(1, ...names.map((name) => name.length));
+  const labels = names.map((name, column) => ((axis.columns - column) * cell < name.length * LETTER ? "" : name));
+  return { labels, most: Math.max(1, Math.min(most, Math.floor(width / (longest * LETTER + APART)))) };
 }
 
 /** Half as much time, around the cursor or, following, at the end. */
