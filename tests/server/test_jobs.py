@@ -10,7 +10,8 @@ import pytest
 
 from sonde.backends import giving_up
 from sonde.errors import EngineLost, JobCancelled, ServerBusy, ServerStopping
-from sonde.server.jobs import TURN_SECONDS, JobThread
+from sonde.server import jobs
+from sonde.server.jobs import TURN_SECONDS, JobThread, until_room
 
 
 class Heard:
@@ -300,3 +301,27 @@ def test_07_a_job_that_cannot_be_waited_for_ends_for_its_listener_and_only_once(
     engine._thread.join(20)
     assert heard.made == waiting.made == []
     engine.stop(0)
+
+
+def test_a_refusal_says_when_half_of_what_waits_will_be_done() -> None:
+    assert until_room([], 64, now=100.0) == 5, "nothing has ended yet"
+    assert until_room([90.0, 92.0, 98.0, 99.5], 64, now=100.0) == 80, "four in ten seconds"
+    assert until_room([99.9] * 32, 64, now=100.0) == 1, "never none"
+    assert until_room([0.0], 64, now=10_000.0) == 600, "never for long"
+
+
+def test_it_goes_by_the_jobs_that_ended(engine: JobThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three that have ended, while one is there and three wait."""
+    monkeypatch.setattr(jobs, "until_room", lambda ended, waiting, now: 10 * len(ended) + waiting)
+    for _ in range(3):
+        done = Heard()
+        engine.submit(lambda: iter([1]), done)
+        done.wait()
+    gate = Gate()
+    engine.submit(gate.work, Heard())
+    assert gate.inside.wait(20)
+    for _ in range(3):
+        engine.submit(lambda: iter([1]), Heard())
+    with pytest.raises(ServerBusy, match="try again in 33 seconds"):
+        engine.submit(lambda: iter([1]), Heard())
+    gate.go.set()

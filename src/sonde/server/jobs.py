@@ -10,10 +10,11 @@ Not a process pool and not asyncio: there is one model, and torch already uses e
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
@@ -28,6 +29,12 @@ TURN_SECONDS = 0.02
 
 CHUNK_SECONDS = 0.5
 """How long a job that was cancelled may take to come out of its chunk, at the next layer."""
+
+RECENT = 32
+"""So many jobs that ended tell how fast things go."""
+
+UNKNOWN_SECONDS, LONGEST_SECONDS = 5, 600
+"""What a refusal says to wait where nothing has ended yet, and at most."""
 
 Kind = Literal["sweep", "call"]
 
@@ -155,6 +162,17 @@ class _End:
     error: BaseException | None
 
 
+def until_room(ended: Sequence[float], waiting: int, now: float) -> int:
+    """Seconds until half of what waits has had its turn, as fast as things went lately.
+
+    Half, so that the queue is not empty when those who were refused come back.
+    """
+    if not ended:
+        return UNKNOWN_SECONDS
+    each = (now - ended[0]) / len(ended)
+    return min(max(math.ceil(each * waiting / 2), 1), LONGEST_SECONDS)
+
+
 @dataclass
 class _Lane:
     """Jobs of one kind: some take turns, the rest wait for a place."""
@@ -162,6 +180,8 @@ class _Lane:
     at_once: int
     waiting: deque[Job] = field(default_factory=deque)
     active: int = 0
+    ended: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
+    """When the last jobs ended."""
 
     def admit(self) -> Job | None:
         """The next job that may begin: a cancelled one at once, others when there is room."""
@@ -216,7 +236,8 @@ class JobThread:
         if self.lost is not None:
             raise self.lost
         if waiting >= self._most_waiting:
-            raise ServerBusy(waiting)
+            ended = self._lanes[kind].ended
+            raise ServerBusy(waiting, until_room(ended, waiting, time.monotonic()))
 
     def stream(self, work: Callable[[], Iterator[T]]) -> "Stream[T]":
         """Queue a job whose items are awaited on the running event loop."""
@@ -306,6 +327,7 @@ class JobThread:
                     self._turns.append((lane, job))
                 else:
                     lane.active -= 1
+                    lane.ended.append(time.monotonic())
 
     def _next(self) -> tuple[_Lane, Job] | None:
         """Whose turn it is; None when the engine was stopped and nothing is left."""
