@@ -186,6 +186,20 @@ def test_a_variable_in_the_documents_is_read_somewhere() -> None:
             assert name in source, f"{document.name} names {name}"
 
 
+def test_the_log_is_by_month_and_every_month_is_led_to() -> None:
+    text = (ROOT / "LOG.md").read_text()
+    preface, *months = re.split(r"^# ", text, flags=re.MULTILINE)[1:]
+    newest = None
+    for month in months:
+        name = month.partition("\n")[0]
+        days = re.findall(r"^## (\S+)", month, flags=re.MULTILINE)
+        assert {date.fromisoformat(day).strftime("%B %Y") for day in days} == {name}
+        assert newest is None or days[0] < newest
+        newest = days[-1]
+        assert f"[{name}](#{name.lower().replace(' ', '-')})" in preface
+    assert "\n## " not in preface
+
+
 def test_every_entry_of_the_log_has_a_day_and_says_what_was_tried_and_what_became_of_it() -> None:
     days = re.split(r"^## ", (ROOT / "LOG.md").read_text(), flags=re.MULTILINE)[1:]
     found = [date.fromisoformat(day.partition("\n")[0]) for day in days]

@@ -8,7 +8,7 @@ from sonde.cli.options import as_json, number, seeded
 
 @click.command()
 @number("--times", "How often.", default=1_000)
-@number("--from", "Where to begin. Without it, at the end.", least=0)
+@number("--from", "Where to begin. Default: at the end.", least=0)
 @seeded
 @as_json
 def command(**options: object) -> None:
@@ -20,7 +20,7 @@ def said(*arguments: str) -> str:
 
 
 def test_a_default_is_told_in_the_sentence_and_is_what_is_given() -> None:
-    assert "--times NUMBER  How often. Without it, 1,000.  [x>=1]" in said("--help")
+    assert "--times NUMBER  How often. Default: 1,000.  [x>=1]" in said("--help")
     assert said() == "[('as_json', False), ('from', None), ('seed', 0), ('times', 1000)]\n"
 
 

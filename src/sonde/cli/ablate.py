@@ -79,32 +79,32 @@ class Experiment:
 @click.argument("run", required=False)
 @placed
 @click.option(
-    "--generation", metavar="ID", help="Which one. Without it, a passed one with a high reward."
+    "--generation", metavar="ID", help="Which one. Default: a passed one with a high reward."
 )
 @number("--generations", "Test over so many of them at once, each of another prompt.", least=2)
 @number(
     "--token",
-    "A recorded token of it; -1 is the prompt's last. Without it, the one that hung most in the "
+    "A recorded token of it; -1 is the prompt's last. Default: the one that hung most in the "
     "balance.",
     least=-1,
 )
 @click.option("--prompt", metavar="TEXT", help="A prompt of your own, instead of a run.")
 @click.option("--answer", metavar="TEXT", help="The token that is graded: --answer ' Paris'.")
 @reward.rewarding
-@number("--layer", "Whose features. Without it, the last layer that was watched.", least=0)
+@number("--layer", "Whose features. Default: the last layer that was watched.", least=0)
 @click.option(
     "--features",
     metavar="NUMBERS",
-    help="748,3844. Without it, those with the largest effect to first order.",
+    help="748,3844. Default: those with the largest effect to first order.",
 )
 @click.option(
     "--by",
     type=click.Choice(["attribution", "activation"]),
     help="What puts features first, where none is named: the largest effect to first order, or "
-    "the brightest at the last token. Without it, attribution.",
+    "the brightest at the last token. Default: attribution.",
 )
-@click.option("--how", metavar="HOW", help="remove, or clamp=4.5. Without it, remove.")
-@number("--draws", "Random directions beside each. Without it, 19; with --reward 4.", least=0)
+@click.option("--how", metavar="HOW", help="remove, or clamp=4.5. Default: remove.")
+@number("--draws", "Random directions beside each. Default: 19; with --reward 4.", least=0)
 @number("--alike", "So many other features beside each, whose change is as long.", least=0)
 @seeded
 @click.option(
@@ -114,7 +114,7 @@ class Experiment:
     "--model",
     "name",
     metavar="NAME",
-    help="A model as in `sonde sweep`. Without it, the run's checkpoint, or smollm2.",
+    help="A model as in `sonde sweep`. Default: the run's checkpoint, or smollm2.",
 )
 @click.option("--save", metavar="FILE", help="Write a page (.html) or everything (.json).")
 @choosing

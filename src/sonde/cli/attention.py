@@ -38,8 +38,8 @@ _FORM = "write numbers such as 9 or 0,3,5, or a range such as 0:4"
 @click.option("--prompt", metavar="TEXT", help="The prompt that is run.")
 @number("--repeated", "Run so many random tokens, and then the same once more.", least=2)
 @seeded
-@click.option("--layer", metavar="LAYERS", help="9, or 0,3,5, or 0:4. Without it, all.")
-@click.option("--head", metavar="HEADS", help="Query heads, as layers are named. Without it, all.")
+@click.option("--layer", metavar="LAYERS", help="9, or 0,3,5, or 0:4. Default: all.")
+@click.option("--head", metavar="HEADS", help="Query heads, as layers are named. Default: all.")
 @click.option(
     "--scores",
     is_flag=True,
@@ -50,7 +50,7 @@ _FORM = "write numbers such as 9 or 0,3,5, or a range such as 0:4"
     "--model",
     metavar="NAME",
     help="An alias, a Hugging Face id, a directory or a .gguf file (see `sonde models`). "
-    f"Without it, {DEFAULT_MODEL}.",
+    f"Default: {DEFAULT_MODEL}.",
 )
 @placing
 @click.option(

@@ -36,7 +36,7 @@ def _shared() -> list[click.Parameter]:
             said = " and ".join(OWN[name])
             parameter = click.Option(
                 parameter.opts, multiple=True, default=OWN[name], metavar=parameter.metavar,
-                help=f"{text} Without it, {said}.",
+                help=f"{text} Default: {said}.",
             )  # fmt: skip
         out.append(parameter)
     return out
@@ -53,17 +53,17 @@ def _shared() -> list[click.Parameter]:
     type=click.Choice(["nodes", "edges"]),
     default="nodes",
     help="nodes: what stands at --hooks; edges: from each sender to each receiver after it, all of "
-    "them unless --senders and --receivers name some. Without it, nodes.",
+    "them unless --senders and --receivers name some. Default: nodes.",
 )
 @click.option(
     "--gradient",
     type=click.Choice(["atp", "eap-ig"]),
     default="atp",
     help="Where it is taken: atp, at the corrupt prompt; eap-ig, the mean over points on the way "
-    "to the clean one. Without it, atp.",
+    "to the clean one. Default: atp.",
 )
 @number("--steps", "How many such points.", default=5)
-@number("--verify", "How many of the strongest are run too. Without it, 200.", least=0)
+@number("--verify", "How many of the strongest are run too. Default: 200.", least=0)
 @number("--sample", "How many of the others, at random, are run too.", least=0, default=200)
 @click.option(
     "--adaptive",

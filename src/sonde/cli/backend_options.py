@@ -31,7 +31,7 @@ def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Choice(BACKENDS),
             default="torch",
             help="torch runs in this process; vllm spreads large models over GPUs and machines. "
-            "Without it, torch.",
+            "Default: torch.",
         ),
         number("--tensor-parallel-size", "With vllm: split each layer over so many workers."),
         number("--pipeline-parallel-size", "With vllm: split the layers into so many stages."),

@@ -44,8 +44,8 @@ class Effort:
 @click.command("changed")
 @click.argument("run", required=False)
 @placed
-@number("--from", "The earlier step; 0 is the model it began as. Without it, 0.", least=0)
-@number("--to", "The later step. Without it, the last checkpoint.", least=1)
+@number("--from", "The earlier step; 0 is the model it began as. Default: 0.", least=0)
+@number("--to", "The later step. Default: the last checkpoint.", least=1)
 @number("--probes", "Texts to choose, where the run has none yet.", default=16)
 @number("--features", "Of each layer, features to put back.", least=0, default=12)
 @number("--draws", "Random directions beside each.", least=0, default=19)

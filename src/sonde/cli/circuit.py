@@ -34,13 +34,13 @@ SIZES_FORM = "write sizes such as 10,50,200"
 
 @click.command("circuit", epilog=EXAMPLES, short_help="A circuit: save, draw, judge it.")
 @click.argument("file")
-@number("--edges", "How many of the strongest edges. Without it, all that the file has.")
+@number("--edges", "How many of the strongest edges. Default: all that the file has.")
 @number("--nodes", "The same of nodes: heads and MLPs, and all edges between them.")
 @click.option(
     "--rule",
     type=click.Choice(["absolute", "signed"]),
     default="absolute",
-    help="What is strongest: either way, or upwards only. Without it, absolute.",
+    help="What is strongest: either way, or upwards only. Default: absolute.",
 )
 @click.option(
     "--pairs",
@@ -51,7 +51,7 @@ SIZES_FORM = "write sizes such as 10,50,200"
 @click.option(
     "--metric",
     type=click.Choice(["logit_diff", "logprob", "prob", "kl_clean"]),
-    help="Without it, logit_diff where all pairs have a foil.",
+    help="Default: logit_diff where all pairs have a foil.",
 )
 @click.option("--no-random", is_flag=True, help="Run no random circuits beside them.")
 @click.option("--keep-wrong", is_flag=True, help="Keep pairs that the model gets wrong.")
@@ -59,7 +59,7 @@ SIZES_FORM = "write sizes such as 10,50,200"
 @click.option(
     "--model",
     metavar="NAME",
-    help="The model that it is run on (see `sonde models`). Without it, the one it was found in.",
+    help="The model that it is run on (see `sonde models`). Default: the one it was found in.",
 )
 @placing
 @as_json

@@ -61,14 +61,14 @@ NEXT: Final = (
     "--out",
     default="out",
     metavar="DIRECTORY",
-    help="Where the pictures and pages go. Without it, out.",
+    help="Where the pictures and pages go. Default: out.",
 )
 @click.option(
     "--model",
     "name",
     default="smollm2",
     metavar="NAME",
-    help="A model as in `sonde sweep`. Without it, smollm2.",
+    help="A model as in `sonde sweep`. Default: smollm2.",
 )
 @number("--steps", "How long to train; 0 leaves training out.", least=0, default=STEPS)
 def command(out: str, name: str, steps: int) -> None:

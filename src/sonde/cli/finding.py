@@ -31,7 +31,7 @@ configured = click.option(
     "--config",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A HOCON file. Without it, $SONDE_CONFIG, or sonde.conf where that is here.",
+    help="A HOCON file. Default: $SONDE_CONFIG, or sonde.conf where that is here.",
 )
 """The option that says where settings are."""
 
@@ -42,7 +42,7 @@ def placed(command: Callable[..., Any]) -> Callable[..., Any]:
         "--output-dir",
         type=click.Path(path_type=Path),
         metavar="DIRECTORY",
-        help="Where trainers write runs. Without it, $SONDE_OUTPUT_DIR, or what the "
+        help="Where trainers write runs. Default: $SONDE_OUTPUT_DIR, or what the "
         "configuration says.",
     )(configured(command))
 

@@ -1,6 +1,6 @@
 """Options that several commands have, said in one way: a number, a seed, JSON instead of a drawing.
 
-What an option is without a value is a part of its sentence ("Without it, 256."), and nowhere else:
+What an option is without a value is a part of its help ("Default: 256."), and nowhere else:
 a default that is said twice is sooner or later said wrongly.
 """
 
@@ -19,7 +19,7 @@ def number(name: str, help: str, *, least: int | None = 1, default: int | None =
         type=int if least is None else click.IntRange(least),
         default=default,
         metavar="NUMBER",
-        help=help if default is None else f"{help} Without it, {default:,}.",
+        help=help if default is None else f"{help} Default: {default:,}.",
     )
 
 

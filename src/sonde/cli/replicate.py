@@ -31,15 +31,15 @@ Examples:
 )
 @click.argument("pack", required=False)
 @click.option(
-    "--model", metavar="NAME", help="Which model (see `sonde models`). Without it, the pack's own."
+    "--model", metavar="NAME", help="Which model (see `sonde models`). Default: the pack's own."
 )
 @placing
-@number("--pairs", "How many pairs. Without it, as many as the pack says.")
+@number("--pairs", "How many pairs. Default: as many as the pack says.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where page, tables and pictures go. Without it, replications/NAME.",
+    help="Where page, tables and pictures go. Default: replications/NAME.",
 )
 @as_json
 def command(

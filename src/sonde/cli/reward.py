@@ -66,7 +66,7 @@ def rewarding(command: Callable[..., Any]) -> Callable[..., Any]:
         help="With a reward of your own: its prompts, one JSON object a line.",
     )
     completions = number("--completions", "With --reward: how many prompts are completed.", least=2)
-    step = number("--step", "With --reward: which checkpoint. Without it, the last.", least=0)
+    step = number("--step", "With --reward: which checkpoint. Default: the last.", least=0)
     return reward(prompts(completions(step(command))))
 
 

@@ -71,8 +71,8 @@ def list_runs(output_dir: Path | None, config: Path | None, as_json: bool) -> No
 @command.command("show")
 @click.argument("run", required=False)
 @placed
-@number("--layer", "Whose loss is compared with the reward. Without it, the last.", least=0)
-@number("--last", "The vocabulary of the last so many passed generations. Without it, of all.")
+@number("--layer", "Whose loss is compared with the reward. Default: the last.", least=0)
+@number("--last", "The vocabulary of the last so many passed generations. Default: of all.")
 @as_json
 def show(
     run: str | None,
@@ -129,8 +129,8 @@ def show(
     "form",
     type=click.Choice(["zip", "html", "parquet"]),
     help="zip: the files themselves, to be opened elsewhere. html: one page to look at, which "
-    "needs no server. parquet: records, generations, metrics and health as tables. Without it, "
-    "what the name ends in says it, else zip.",
+    "needs no server. parquet: records, generations, metrics and health as tables. Default: "
+    "what the name ends in, else zip.",
 )
 @click.option("--force", is_flag=True, help="Replace what is there.")
 def export(

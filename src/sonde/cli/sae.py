@@ -72,7 +72,7 @@ def command() -> None:
     "--hook",
     type=click.Choice(LAYER_HOOKS),
     default="post_block",
-    help="Where to read. Without it, post_block.",
+    help="Where to read. Default: post_block.",
 )
 @click.option(
     "--hook-out",
@@ -88,7 +88,7 @@ def command() -> None:
     "--kind",
     type=click.Choice(["topk", "batchtopk", "jumprelu"]),
     default="topk",
-    help="How features are chosen: k of each token, k on average, by thresholds. Without it, topk.",
+    help="How features are chosen: k of each token, k on average, by thresholds. Default: topk.",
 )
 @click.option(
     "--cap",
@@ -109,7 +109,7 @@ def command() -> None:
     type=click.FloatRange(0, min_open=True),
     default=5e-4,
     metavar="NUMBER",
-    help="Of Adam, at its highest. Without it, 0.0005.",
+    help="Of Adam, at its highest. Default: 0.0005.",
 )
 @seeded
 @click.option(
@@ -117,7 +117,7 @@ def command() -> None:
     default="16",
     metavar="NUMBERS",
     help="Of weights, as they are written: 16, 4 to 8, or as in 7,6 for encoder and decoder. "
-    "Without it, 16.",
+    "Default: 16.",
 )
 @click.option(
     "--out",

@@ -35,7 +35,7 @@ BESIDE = " beside"
 @model_option
 @text_option
 @context_option
-@number("--most", "Read at most so many contexts of each file. Without it, all.")
+@number("--most", "Read at most so many contexts of each file. Default: all.")
 @click.option("--each", is_flag=True, help="Also every file of the text: one kind a file.")
 @click.option(
     "--concepts",

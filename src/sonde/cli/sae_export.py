@@ -19,7 +19,7 @@ from sonde.sae import shipped
     "--to",
     type=click.Choice(["saelens", "float16", "int8"]),
     default="saelens",
-    help="SAELens' format, or Sonde's with weights of 16 or 8 bits. Without it, saelens.",
+    help="SAELens' format, or Sonde's with weights of 16 or 8 bits. Default: saelens.",
 )
 @told
 def export_command(autoencoder: str, folder: Path, to: str, **said: Any) -> None:

@@ -26,11 +26,9 @@ LEAST = 0.7
 @click.command("label", short_help="Label features, and measure how far each label is true.")
 @click.argument("autoencoder")
 @click.option("--explainer", metavar="URL", help="Ask this OpenAI-protocol address for labels.")
+@click.option("--explainer-model", metavar="NAME", help="Which model there. Default: the only one.")
 @click.option(
-    "--explainer-model", metavar="NAME", help="Which model there. Without it, the only one."
-)
-@click.option(
-    "--scorer", metavar="URL", help="Ask this address to score them. Without it, the explainer."
+    "--scorer", metavar="URL", help="Ask this address to score them. Default: the explainer."
 )
 @click.option("--scorer-model", metavar="NAME", help="Which model there.")
 @click.option(
@@ -47,7 +45,7 @@ LEAST = 0.7
     type=click.FloatRange(0, 1),
     default=LEAST,
     metavar="SCORE",
-    help=f"Keep labels with this detection score or more; {CHANCE} is chance. Without it, {LEAST}.",
+    help=f"Keep labels with this detection score or more; {CHANCE} is chance. Default: {LEAST}.",
 )
 @seeded
 @model_option

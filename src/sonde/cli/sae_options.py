@@ -27,7 +27,7 @@ model_option = click.option(
     "name",
     default=shipped.MODEL,
     metavar="NAME",
-    help=f"Which model to read. Without it, {shipped.MODEL}.",
+    help=f"Which model to read. Default: {shipped.MODEL}.",
 )
 context_option = number("--context", "Tokens in a context.", default=256)
 

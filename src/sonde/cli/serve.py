@@ -69,14 +69,14 @@ OPTIONS = {"compile_layers": "--compile"}
 @click.option(
     "--host",
     metavar="ADDRESS",
-    help="Where to listen. Any but this machine's own loopback address needs a key. Without it, "
-    "$SONDE_GATEWAY_HOST, or 127.0.0.1.",
+    help="Where to listen. Any but this machine's own loopback address requires an API key. "
+    "Default: $SONDE_GATEWAY_HOST, or 127.0.0.1.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     metavar="NUMBER",
-    help="0 takes any free port and says which. Without it, $SONDE_GATEWAY_PORT, or 8091.",
+    help="0 takes any free port and says which. Default: $SONDE_GATEWAY_PORT, or 8091.",
 )
 @click.option(
     "--api-key",
@@ -102,7 +102,7 @@ OPTIONS = {"compile_layers": "--compile"}
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIRECTORY",
-    help="Where finished sweeps are kept. Without it, ~/.local/share/sonde.",
+    help="Where finished sweeps are kept. Default: ~/.local/share/sonde.",
 )
 @click.option("--source-budget", metavar="SIZE", help="For stored source runs: 512MiB, 2GiB.")
 @click.option("--memory-budget", metavar="SIZE", help="For sweeps' own work: 512MiB, 2GiB.")

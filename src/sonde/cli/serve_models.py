@@ -42,7 +42,7 @@ def offering(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--model-memory",
             metavar="SIZE",
-            help="For the weights of all models together: 8GiB. Without it, half of the memory.",
+            help="For the weights of all models together: 8GiB. Default: half of the memory.",
         ),
     ]
     for option in reversed(options):

@@ -41,14 +41,14 @@ def command() -> None:
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where results go. Without it, beside FILE, by its name.",
+    help="Where results go. Default: beside FILE, by its name.",
 )
 @click.option(
     "--ray",
     metavar="ADDRESS",
     help="Compute on Ray: auto takes a cluster that runs, or starts one on this machine.",
 )
-@number("--workers", "With --ray: how many. Without it, one a GPU, or one a machine.")
+@number("--workers", "With --ray: how many. Default: one a GPU, or one a machine.")
 @as_json
 def run(
     file: Path, *, out: Path | None, ray: str | None, workers: int | None, as_json: bool

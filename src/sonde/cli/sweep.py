@@ -62,7 +62,7 @@ Examples:
     "--direction",
     type=click.Choice(["denoise", "noise", "both"]),
     help="Of pairs: write the clean prompt's activations into the corrupt one, or the other way "
-    "round. Without it, denoise.",
+    "round. Default: denoise.",
 )
 @click.option("--keep-wrong", is_flag=True, help="Keep pairs that the model gets wrong.")
 @click.option("--clean", metavar="TEXT", help="The prompt whose activations are patched in.")
@@ -91,27 +91,26 @@ Examples:
     multiple=True,
     default=["post_block"],
     metavar="HOOKS",
-    help=f"Where in a layer: {', '.join(HOOKS)}; several with commas, or all. Without it, "
-    "post_block.",
+    help=f"Where in a layer: {', '.join(HOOKS)}; several with commas, or all. Default: post_block.",
 )
 @click.option(
     "--layers",
     default="all",
     metavar="LAYERS",
     help="0:30:2, as in Python, or 0,5,7; windows:5 writes five layers in one run, those at either "
-    "end fewer. Without it, all.",
+    "end fewer. Default: all.",
 )
 @click.option(
     "--heads",
     metavar="HEADS",
     help="At hooks of heads: 0,3,5, with 1+2 for two in one run, all, or together for all of a "
-    "layer in one run. Without it, all.",
+    "layer in one run. Default: all.",
 )
 @click.option(
     "--kv",
     type=click.Choice(["group", "reader"]),
     help="At k and v: the key that a group of query heads shares, or what one of them sees of it. "
-    "Without it, group.",
+    "Default: group.",
 )
 @click.option(
     "--senders",
@@ -131,7 +130,7 @@ Examples:
     "--frozen",
     type=click.Choice(get_args(Frozen)),
     help="What the way between leaves as it is: edge, all but this one receiver's input; path, the "
-    "same for several receivers with +; path+mlps, attention alone. Without it, edge.",
+    "same for several receivers with +; path+mlps, attention alone. Default: edge.",
 )
 @click.option(
     "--features",
@@ -142,17 +141,17 @@ Examples:
 @click.option(
     "--how",
     metavar="HOW",
-    help="Of features: patch from --clean, remove, or clamp=4.5. Without it, patch where there is "
+    help="Of features: patch from --clean, remove, or clamp=4.5. Default: patch where there is "
     "a clean prompt, and remove where there is none.",
 )
-@number("--top", "How many features, where none is named. Without it, 8.", least=1)
+@number("--top", "How many features, where none is named. Default: 8.", least=1)
 @click.option(
     "--by",
     type=click.Choice(["attribution", "activation"]),
-    help="What puts features first. Without it, attribution.",
+    help="What puts features first. Default: attribution.",
 )
 @number("--alike", "So many other features beside each, whose change is as long.", least=0)
-@number("--draws", "So many random directions beside each. Without it, 19.", least=0)
+@number("--draws", "So many random directions beside each. Default: 19.", least=0)
 @click.option(
     "--sae", metavar="PATH", help="The dictionary, instead of the shipped one; its name with --url."
 )
@@ -162,7 +161,7 @@ Examples:
     metavar="POSITIONS",
     help="Tokens of the corrupt prompt: 0,3,5 or span:TEXT (span:TEXT#1 is its second "
     "occurrence), or both with commas, or all; together writes at all of them in one run, so that "
-    "the result is one of layers. Repeat it for spans with commas inside. Without it, all; and "
+    "the result is one of layers. Repeat it for spans with commas inside. Default: all; and "
     "together where every hook has heads.",
 )
 @click.option(
@@ -171,13 +170,13 @@ Examples:
     default=["logprob"],
     metavar="METRIC",
     help=f"{', '.join(METRICS)}. Repeat it for more: the first is drawn, --json and --save "
-    "have all. Without it, logprob.",
+    "have all. Default: logprob.",
 )
 @click.option(
     "--alpha",
     default="1",
     metavar="NUMBER",
-    help="How much of the source is taken: 0 is none; 1, without it, is all.",
+    help="How much of the source is taken, from 0, none, to 1, all. Default: 1.",
 )
 @click.option("--mask", metavar="DIMENSIONS", help="Patch these dimensions only: 0,1,2 or 0:64.")
 @click.option(
@@ -189,7 +188,7 @@ Examples:
     "--source",
     type=click.Choice(["clean", "zero", "mean", "resample"]),
     help="What is written: --clean's activations, zeros, the mean over the --reference prompts, or "
-    "one of them, drawn for every cell. Without it, clean.",
+    "one of them, drawn for every cell. Default: clean.",
 )
 @click.option(
     "--reference", metavar="FILE", help="Prompts for --source: one a line, or a JSON list of texts."
@@ -197,7 +196,7 @@ Examples:
 @click.option(
     "--mean-over",
     type=click.Choice(["position", "tokens"]),
-    help="A mean for each position, or one over all tokens. Without it, position.",
+    help="A mean for each position, or one over all tokens. Default: position.",
 )
 @seeded
 @click.option(
@@ -215,7 +214,7 @@ Examples:
     "--model",
     metavar="NAME",
     help="An alias, a Hugging Face id, a directory or a .gguf file (see `sonde models`). "
-    f"Without it, {DEFAULT_MODEL}.",
+    f"Default: {DEFAULT_MODEL}.",
 )
 @placing
 @click.option("--memory-budget", metavar="SIZE", help="For the sweep's own work: 512MiB, 2GiB.")
@@ -232,7 +231,7 @@ Examples:
 @click.option(
     "--checkpoints",
     metavar="STEPS",
-    help="Of --run: all, or steps such as 10,20. Without it, all; the picture is step by layer, "
+    help="Of --run: all, or steps such as 10,20. Default: all; the picture is step by layer, "
     "head or feature.",
 )
 @number(

@@ -29,7 +29,7 @@ DROPPED = 20
 @number("--show", "How many to print.", least=0, default=SHOWN)
 @click.option("--check", is_flag=True, help="Ask a model which pairs it gets right.")
 @click.option(
-    "--model", default="smollm2", metavar="NAME", help="Which model is asked. Without it, smollm2."
+    "--model", default="smollm2", metavar="NAME", help="Which model is asked. Default: smollm2."
 )
 @placing
 @click.option("--drop", is_flag=True, help="Leave bad lines of a file out instead of refusing it.")

@@ -51,13 +51,13 @@ EXTRA = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "safe
     "preset_name",
     default=DEFAULT,
     metavar="NAME",
-    help=f"One of {', '.join(PRESETS)}. Without it, {DEFAULT}.",
+    help=f"One of {', '.join(PRESETS)}. Default: {DEFAULT}.",
 )
 @click.option(
     "--output-dir",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIRECTORY",
-    help="The run directory. Without it, $SONDE_OUTPUT_DIR, or what the configuration says.",
+    help="The run directory. Default: $SONDE_OUTPUT_DIR, or what the configuration says.",
 )
 @configured
 @number("--sae-num-layers", "How many layers to watch, spread evenly.", least=None, default=2)
@@ -65,12 +65,12 @@ EXTRA = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "safe
     "--sae-attach",
     type=click.Choice(["auto", "off"]),
     default="auto",
-    help="off trains without looking at features. Without it, auto.",
+    help="off trains without looking at features. Default: auto.",
 )
 @click.option(
     "--sae-device",
     type=click.Choice(["cuda", "cpu"]),
-    help="Where to encode. Without it, where the policy is.",
+    help="Where to encode. Default: where the policy is.",
 )
 @click.option(
     "--saes",
@@ -91,15 +91,15 @@ EXTRA = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "safe
 @click.option(
     "--strict-resume/--no-strict-resume",
     default=True,
-    help="Refuse to resume what would be another run, as without it, or only say so.",
+    help="Refuse to resume what would be another run, or only say so. Default: refuse.",
 )
 @click.option("--archive", is_flag=True, help="Set a run that is in the directory aside first.")
 @number(
     "--save-steps",
-    "Save every so many steps. Without it, what the configuration says; a short run saves at "
+    "Save every so many steps. Default: what the configuration says; a short run saves at "
     "its middle and its end.",
 )
-@number("--max-steps", "How long to train. Without it, as long as the preset says.")
+@number("--max-steps", "How long to train. Default: as long as the preset says.")
 @number("--record-every-n-tokens", "Record one token of a completion in so many.", default=1)
 @click.option("--reward", metavar="FILE:NAME", help="A verifier of your own.")
 @click.option(
@@ -109,8 +109,8 @@ EXTRA = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "safe
     help="Prompts of your own, one JSON object a line.",
 )
 @seeded
-@number("--threads", "For each process. Without it, the idle cores.")
-@number("--processes", "How many work together. Without it, as many as the preset has GPUs.")
+@number("--threads", "For each process. Default: the idle cores.")
+@number("--processes", "How many work together. Default: as many as the preset has GPUs.")
 @click.option("--dry-run", is_flag=True, help="Say what would be loaded and needed; load nothing.")
 def command(**options: Any) -> None:
     """Train a policy with GRPO, and write a run directory that shows its features.

@@ -55,7 +55,7 @@ TERMINATED = 128 + signal.SIGTERM
     type=click.FloatRange(0.1, 3600),
     default=1.0,
     metavar="SECONDS",
-    help="How often to look. Without it, every second.",
+    help="How often to look. Default: every second.",
 )
 @click.option("--mean", is_flag=True, help="Mean loss of each column instead of the highest.")
 @click.option("--no-color", is_flag=True, help="Digits instead of colours; so does $NO_COLOR.")
