@@ -1,6 +1,6 @@
 /** Edges, or heads and MLPs, as the circuit of the strongest: drawn, listed, as a matrix, and how far to trust it. */
 
-import { useMemo, useState } from "react";
+import { memo, useMemo, useState } from "react";
 import type { HeadShape, SweepTable } from "../api/types";
 import { navigate, queryOf, useAddress, withQuery } from "../app/location";
 import type { Theme } from "../widgets/colors";
@@ -132,18 +132,7 @@ function Lists({ scored, parts, shape, marked, onMark }: ListsProps) {
     <div className="circuit-lists">
       <ListTable label={scored.kind === "edges" ? "Edges of the circuit" : "Nodes of the circuit"} tall columns={PART_COLUMNS}>
         {parts.map((part) => (
-          <tr
-            key={part.name}
-            data-marked={part.name === marked}
-            onPointerEnter={() => onMark(part.name)}
-            onPointerLeave={() => onMark(null)}
-          >
-            <th scope="row">
-              <code>{part.name}</code>
-            </th>
-            <td>{signed(part.score, decimals)}</td>
-            <td>{part.exact === null ? "" : signed(part.exact, decimals)}</td>
-          </tr>
+          <PartRow key={part.name} part={part} decimals={decimals} marked={part.name === marked} onMark={onMark} />
         ))}
       </ListTable>
       {scored.kind === "edges" && (
@@ -162,3 +151,22 @@ function Lists({ scored, parts, shape, marked, onMark }: ListsProps) {
     </div>
   );
 }
+
+interface PartRowProps {
+  readonly part: Part;
+  readonly decimals: number;
+  readonly marked: boolean;
+  readonly onMark: (name: string | null) => void;
+}
+
+const PartRow = memo(function PartRow({ part, decimals, marked, onMark }: PartRowProps) {
+  return (
+    <tr data-marked={marked} onPointerEnter={() => onMark(part.name)} onPointerLeave={() => onMark(null)}>
+      <th scope="row">
+        <code>{part.name}</code>
+      </th>
+      <td>{signed(part.score, decimals)}</td>
+      <td>{part.exact === null ? "" : signed(part.exact, decimals)}</td>
+    </tr>
+  );
+});

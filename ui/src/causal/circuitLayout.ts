@@ -55,7 +55,7 @@ export interface Layout {
   readonly folded: readonly { readonly y: number; readonly layer: number }[];
 }
 
-export interface ModelShape extends HeadShape {
+export interface ModelShape extends Pick<HeadShape, "heads" | "kv_heads"> {
   readonly layers: number;
 }
 
