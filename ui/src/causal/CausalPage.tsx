@@ -163,6 +163,7 @@ function Causal({ sweep: address, server, capabilities, theme }: CausalPageProps
           <StartBar
             problem={prepared.problem}
             estimate={estimate}
+            scored={draft.over === "attribution"}
             saidAbove={baselines.error !== null}
             doubts={doubts}
             asking={asking}

@@ -12,6 +12,8 @@ interface StartBarProps {
   /** What makes it senseless. */
   readonly doubts: readonly string[];
   readonly estimate: Resource<Estimate>;
+  /** Whether cells are scored, and few of them run. */
+  readonly scored: boolean;
   /** Whether the form already says what is wrong, so that the server's word for it would be a second one. */
   readonly saidAbove: boolean;
   readonly asking: Asking;
@@ -26,8 +28,8 @@ const BUTTON: Record<Asking, string> = {
   starting: "Starting…",
 };
 
-export function StartBar({ problem, doubts, estimate, saidAbove, asking, failure, connected }: StartBarProps) {
-  const cost = problem ?? (estimate.data ? costText(estimate.data) : estimate.loading ? "estimating…" : "");
+export function StartBar({ problem, doubts, estimate, scored, saidAbove, asking, failure, connected }: StartBarProps) {
+  const cost = problem ?? (estimate.data ? costText(estimate.data, scored) : estimate.loading ? "estimating…" : "");
   return (
     <div className="start-bar">
       <button

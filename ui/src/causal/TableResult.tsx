@@ -103,6 +103,7 @@ function Progress({ id, sweep }: Pick<TableResultProps, "id" | "sweep">) {
       <span role="status">
         {view.cells > 0 ? `${grouped(view.done)} of ${count(view.cells, "cell")}` : "waiting"}
         {view.pairs > 0 && `, ${count(view.pairs, "pair")}`}
+        {view.verified > 0 && ` scored, ${grouped(view.verified)} run to verify that`}
       </span>
       <span className="muted">{left === null ? "" : leftText(left)}</span>
       <button type="button" onClick={() => void cancelTable(id).catch((error: unknown) => setFailure(asError(error)))}>

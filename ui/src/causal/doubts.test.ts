@@ -43,6 +43,7 @@ describe("what speaks against a sweep", () => {
     expect(doubtsOf(DRAFT, { ...NOTHING, estimate: ESTIMATE })[0]).toContain("None of 90 cells can differ");
     expect(doubtsOf({ ...DRAFT, alpha: 0 }, { ...NOTHING, estimate: ESTIMATE })[0]).toContain("alpha 0");
     expect(doubtsOf(DRAFT, { ...NOTHING, estimate: { ...ESTIMATE, computed_cells: 1 } })).toEqual([]);
+    expect(doubtsOf({ ...DRAFT, over: "attribution" }, { ...NOTHING, estimate: ESTIMATE }), "scored, and none run").toEqual([]);
   });
 });
 

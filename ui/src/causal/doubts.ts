@@ -29,7 +29,8 @@ export function doubtsOf(draft: Draft, { baselines, afterClean, estimate }: Know
     return ["The two prompts are the same, so every cell equals the baseline."];
   }
   const found = baselines === null ? [] : ofBaselines(draft, baselines, afterClean);
-  if (estimate !== null && estimate.cells > 0 && estimate.computed_cells === 0) {
+  const scored = draft.over === "attribution"; // then few cells are run, or none, and all can differ
+  if (estimate !== null && !scored && estimate.cells > 0 && estimate.computed_cells === 0) {
     found.push(`None of ${count(estimate.cells, "cell")} can differ from the baseline: ${whyNone(draft)}.`);
   }
   return found;

@@ -23,6 +23,9 @@ describe("a table as it comes", () => {
     expect(view.found?.tables[0]?.values.logprob).toEqual([1.5, 2]);
     expect([view.done, view.pairs, view.dropped]).toEqual([2, 2, [{ pair: 1, reason: "wrong" }]]);
   });
+  it("says how many cells were run to verify scores", () => {
+    expect(reduceTable(EMPTY_TABLE, [start(axis("layer", 4)), { type: "verifying", done: 3 }]).verified).toBe(3);
+  });
   it("is over with its summary, or with what went wrong", () => {
     expect(isTableOver(reduceTable(EMPTY_TABLE, [start(axis("layer", 4))]))).toBe(false);
     expect(isTableOver(reduceTable(EMPTY_TABLE, [{ type: "error", error: "no" }]))).toBe(true);

@@ -10,6 +10,8 @@ export interface TableView {
   readonly done: number;
   /** Pairs so far. */
   readonly pairs: number;
+  /** Cells that were run to verify scores, so far. */
+  readonly verified: number;
   readonly dropped: readonly DroppedPair[];
   readonly failure: string | null;
 }
@@ -20,6 +22,7 @@ export const EMPTY_TABLE: TableView = {
   cells: 0,
   done: 0,
   pairs: 0,
+  verified: 0,
   dropped: [],
   failure: null,
 };
@@ -73,6 +76,8 @@ function other(view: TableView, event: TableEvent): TableView {
       return withPair(view, event);
     case "dropped":
       return { ...view, dropped: [...view.dropped, event.dropped], pairs: event.done };
+    case "verifying":
+      return { ...view, verified: event.done };
     case "summary":
       return { ...view, found: event, finished: true, done: view.cells, dropped: event.dropped ?? view.dropped };
     case "error":

@@ -90,4 +90,7 @@ it("a cost is said in cells, time and memory", () => {
     "810 cells, 120 of which cannot differ from the baseline; about 2.10 s and 2.0 MiB of memory",
   );
   expect(costText({ ...cost, cells: 1, computed_cells: 1 })).toBe("1 cell; about 2.10 s and 2.0 MiB of memory");
+  expect(costText({ ...cost, cells: 70_651, computed_cells: 80 }, true)).toBe(
+    "70,651 cells to score and 80 to run; about 2.10 s for those that are run, scoring and circuits come on top; 2.0 MiB of memory",
+  );
 });

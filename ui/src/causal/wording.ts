@@ -1,7 +1,7 @@
 /** The sentences about a sweep, as the terminal and the pages say them (results/wording.py). */
 
 import type { Control, Estimate, Metric, SweepEntry, SweepSummary } from "../api/types";
-import { count, duration, number, ranges, rate, size } from "../widgets/numbers";
+import { count, duration, grouped, number, ranges, rate, size } from "../widgets/numbers";
 import { quoted, visible } from "../widgets/tokens";
 import { sourcesIn } from "./alignment";
 import { idOf } from "./draft";
@@ -69,14 +69,21 @@ export function noiseText(floor: number | null): string {
 export function timingText({ timing }: SweepSummary): string {
   const text = `${count(timing.cells, "cell")} in ${duration(timing.total_seconds)}, ${rate(timing.cells_per_second, "cells")}`;
   const known = timing.cells - timing.computed_cells;
-  return known > 0 ? `${text}; ${known} of them could not differ from the baseline` : text;
+  return known > 0 ? `${text}; ${grouped(known)} of them could not differ from the baseline` : text;
 }
 
-/** 810 cells, 120 of which cannot differ from the baseline; about 2.10 s and 14.0 MiB of memory. */
-export function costText({ cells, computed_cells: computed, seconds, working_bytes, source_bytes }: Estimate): string {
+/**
+ * 810 cells, 120 of which cannot differ from the baseline; about 2.10 s and 14.0 MiB of memory. Where cells are scored,
+ * the time is that of those which are run to verify it: what a gradient takes is not known beforehand.
+ */
+export function costText({ cells, computed_cells: computed, seconds, working_bytes, source_bytes }: Estimate, scored = false): string {
+  const memory = `${size(working_bytes + source_bytes)} of memory`;
+  if (scored) {
+    return `${count(cells, "cell")} to score and ${grouped(computed)} to run; about ${duration(seconds)} for those that are run, scoring and circuits come on top; ${memory}`;
+  }
   const known = cells - computed;
-  const saved = known > 0 ? `, ${known} of which cannot differ from the baseline` : "";
-  return `${count(cells, "cell")}${saved}; about ${duration(seconds)} and ${size(working_bytes + source_bytes)} of memory`;
+  const saved = known > 0 ? `, ${grouped(known)} of which cannot differ from the baseline` : "";
+  return `${count(cells, "cell")}${saved}; about ${duration(seconds)} and ${memory}`;
 }
 
 /** One line a reason: what was left out, and why. */
