@@ -52,7 +52,7 @@ NEXT: Final = (
         "sonde train --output-dir runs/one",
         "a longer run, to be watched with `sonde watch runs/one`",
     ),
-    ("sonde ablate runs/one --reward", "what the reward of that run hangs on"),
+    ("sonde runs story runs/one --save story.html", "what that run learned, told on one page"),
 )
 
 
