@@ -46,13 +46,11 @@ def run(path: Path, folder: Path) -> nbformat.NotebookNode:
     for file in EXAMPLES.glob("*.json"):
         (folder / file.name).symlink_to(file)
     notebook = read(path)
-    surroundings = {"IPYTHONDIR": str(folder / ".ipython"), "COLUMNS": "80", "NO_COLOR": "1"}
-    os.environ.update(surroundings)
-    os.environ.pop("MPLBACKEND", None)  # the kernel's own keeps pictures
+    surroundings = {name: each for name, each in os.environ.items() if name != "MPLBACKEND"}
+    surroundings |= {"IPYTHONDIR": str(folder / ".ipython"), "COLUMNS": "80", "NO_COLOR": "1"}
     here = {"metadata": {"path": str(folder)}}
-    NotebookClient(
-        notebook, timeout=CELL_SECONDS, resources=here, record_timing=False
-    ).execute()  # fmt: skip
+    client = NotebookClient(notebook, timeout=CELL_SECONDS, resources=here, record_timing=False)
+    client.execute(env=surroundings)
     notebook.metadata = read(path).metadata
     for cell in notebook.cells:
         if cell.cell_type == "code":
