@@ -63,6 +63,15 @@ export async function smallControls(page: Page): Promise<string[]> {
   );
 }
 
+/** What is wrong with the same page in the dark, on a phone: for axe, for fingers, and for those who scroll. */
+export async function faultsOnPhone(page: Page): Promise<unknown[]> {
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.locator(':root[data-theme="dark"]').waitFor({ state: "attached" });
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  return [...(await violations(page)), ...(await smallControls(page)), ...(wide > 390 ? [`${wide} pixels wide`] : [])];
+}
+
 /** The upper part of something, for the documentation: written when SONDE_SCREENSHOTS names a folder. */
 export async function picture(page: Page, name: string, { of = ".shown", height = 900 }: { of?: string; height?: number } = {}): Promise<void> {
   const folder = process.env.SONDE_SCREENSHOTS;

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { causalAddress } from "../src/causal/draft";
 import { EMPTY_SCORED, EVERY_EDGE } from "../src/causal/edgeDraft";
 import { exampleDraft } from "../src/causal/examples";
-import { closePages, openBrowser, openPage, picture, smallControls, violations } from "./browsing";
+import { closePages, faultsOnPhone, openBrowser, openPage, picture, smallControls, violations } from "./browsing";
 import { Serving, temporaryDirectory } from "./serving";
 
 let server: Serving;
@@ -136,6 +136,9 @@ describe("features", () => {
     await page.reload(); // the address is enough
     await expect.poll(() => rows.allInnerTexts()).toEqual(texts);
     expect(await page.getByRole("radio", { name: "features" }).isChecked()).toBe(true);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+    expect(download.suggestedFilename()).toMatch(/\.csv$/);
+    expect(await faultsOnPhone(page)).toEqual([]);
     expect(faults).toEqual([]);
   });
 });
@@ -176,6 +179,7 @@ describe("edges", () => {
     expect(new Set(await table.locator("tbody th").allInnerTexts())).toEqual(senders);
     expect(await violations(page)).toEqual([]);
     await picture(page, "causal-circuit", { of: ".result", height: 1180 });
+    expect(await faultsOnPhone(page)).toEqual([]);
     expect(faults).toEqual([]);
   });
 

@@ -12,7 +12,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { causalAddress } from "../src/causal/draft";
 import { exampleDraft } from "../src/causal/examples";
 import { EMPTY_FEATURES } from "../src/causal/featureDraft";
-import { closePages, openBrowser, openPage, picture, violations } from "./browsing";
+import { closePages, faultsOnPhone, openBrowser, openPage, picture, violations } from "./browsing";
 import { freePort, PYTHON, Serving, temporaryDirectory } from "./serving";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -213,6 +213,8 @@ it("a sweep goes through the run's checkpoints: steps by layers, one step agains
   expect(await page.getByRole("region", { name: "Checkpoints, table" }).locator("tbody tr").count()).toBe(2);
   expect(await violations(page)).toEqual([]);
   await picture(page, "causal-checkpoints", { of: ".result" });
+  expect(await faultsOnPhone(page)).toEqual([]);
+  await page.setViewportSize({ width: 1440, height: 1300 });
 
   // Features of the run's own dictionary, through the same checkpoints.
   const features = { ...EMPTY_FEATURES, layer: 15, top: 3 };

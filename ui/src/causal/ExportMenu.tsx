@@ -1,9 +1,9 @@
-/** Ways out of a finished sweep: files, a link, and Python that repeats it. */
+/** Ways out of a finished sweep: files, a link, and, of a grid, Python that repeats it. */
 
 import { useState } from "react";
 import { asError } from "../api/errors";
 import { authorization } from "../api/key";
-import { exportSweep } from "../api/sweeps";
+import { exportSweep, exportTable } from "../api/sweeps";
 import type { ExportFormat, SweepRecord } from "../api/types";
 import { CopyButton } from "../widgets/CopyButton";
 import { ErrorNote } from "../widgets/ErrorNote";
@@ -18,13 +18,14 @@ export function ExportMenu({ record }: { readonly record: SweepRecord }) {
   const [said, setSaid] = useState("");
   const [failure, setFailure] = useState<Error | null>(null);
   const [showPython, setShowPython] = useState(false);
-  const python = snippet(record, window.location.origin, "Authorization" in authorization());
+  const isTable = record.kind === "table";
+  const python = isTable ? null : snippet(record, window.location.origin, "Authorization" in authorization());
 
   const download = async (format: ExportFormat) => {
     setBusy(format);
     setFailure(null);
     try {
-      saveFile(await exportSweep(record.id, format), `sweep-${record.id.slice(0, 8)}.${format}`);
+      saveFile(await (isTable ? exportTable : exportSweep)(record.id, format), `sweep-${record.id.slice(0, 8)}.${format}`);
       setSaid(`Saved as ${format.toUpperCase()}.`);
     } catch (error) {
       setFailure(asError(error));
@@ -40,16 +41,18 @@ export function ExportMenu({ record }: { readonly record: SweepRecord }) {
             {format.toUpperCase()}
           </button>
         ))}
-        <CopyButton text={`${window.location.origin}/causal/${record.id}`} label="Copy link" what="Link" />
-        <button type="button" aria-expanded={showPython} onClick={() => setShowPython((shown) => !shown)}>
-          Python
-        </button>
+        <CopyButton text={isTable ? window.location.href : `${window.location.origin}/causal/${record.id}`} label="Copy link" what="Link" />
+        {python !== null && (
+          <button type="button" aria-expanded={showPython} onClick={() => setShowPython((shown) => !shown)}>
+            Python
+          </button>
+        )}
         <span role="status" className="muted">
           {said}
         </span>
       </Toolbar>
       {failure && <ErrorNote error={failure} />}
-      {showPython && (
+      {showPython && python !== null && (
         <div className="python">
           <pre tabIndex={0} aria-label="Python that repeats this sweep">
             {python}

@@ -9,7 +9,7 @@ import { navigate, useAddress, withQuery } from "../app/location";
 import { ErrorNote } from "../widgets/ErrorNote";
 import { ago, count, grouped } from "../widgets/numbers";
 import { fit, visible } from "../widgets/tokens";
-import { differing, pastOf, promptsOf, shortened, sweepAddress, titleOf, withPast, type Prompts } from "./past";
+import { differing, kindText, pastOf, promptsOf, shortened, sweepAddress, titleOf, withPast, type Prompts } from "./past";
 import { Said } from "./Said";
 import { askedTokens, METRIC_NAME, tokenWord } from "./wording";
 
@@ -35,6 +35,7 @@ export function HistoryRow({ entry, now, shown, opened, comparable, comparedWith
   const { answer } = askedTokens(entry);
   const metric = typeof request.metric === "string" ? request.metric : "logprob";
   const name = metric in METRIC_NAME ? METRIC_NAME[metric as keyof typeof METRIC_NAME] : metric;
+  const kind = kindText(entry);
   const title = titleOf(entry);
   const prompts = promptsOf(entry);
   const href = withPast(sweepAddress(entry), past);
@@ -54,6 +55,12 @@ export function HistoryRow({ entry, now, shown, opened, comparable, comparedWith
         <td>
           {name}
           {answer !== "" && ` of ${tokenWord(answer)}`}
+          {kind !== "" && (
+            <>
+              <br />
+              <small>{kind}</small>
+            </>
+          )}
         </td>
         <td>{cellsText(entry)}</td>
         <td data-state={entry.state}>{entry.state}</td>

@@ -12,6 +12,7 @@ import { count, grouped } from "../widgets/numbers";
 import { useNow } from "../widgets/useNow";
 import { isOfEdges, isOfNodes } from "./circuit";
 import { isCourse } from "./course";
+import { ExportMenu } from "./ExportMenu";
 import { isOfFeatures } from "./features";
 import { isOfHeads } from "./heads";
 import { leftText, secondsLeft } from "./pace";
@@ -65,6 +66,7 @@ export function TableResult({ id, sweep, model, theme }: TableResultProps) {
       ) : (
         failure === null && <EmptyState title={`This sweep is ${record.state}`} />
       )}
+      {record.table && record.state === "finished" && <ExportMenu record={record} />}
     </section>
   );
 }

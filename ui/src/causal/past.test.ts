@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SweepEntry } from "../api/types";
-import { differing, pastOf, promptsOf, remarksOf, shortened, sweepAddress, titleOf, UNTOUCHED, withoutSweep, withPast } from "./past";
+import { differing, kindText, pastOf, promptsOf, remarksOf, shortened, sweepAddress, titleOf, UNTOUCHED, withoutSweep, withPast } from "./past";
 
 const entry = (request: object, more: Partial<SweepEntry> = {}) =>
   ({ id: "ab12cd34ef", provenance: { request }, ...more }) as unknown as SweepEntry;
@@ -70,4 +70,14 @@ it("a sweep is called by its name, else by what it was asked", () => {
   expect(titleOf(entry({ prompt: "b" }))).toBe("b");
   expect(titleOf(entry({ pairs: { count: 40 } }))).toBe("40 pairs");
   expect(titleOf(entry({ reward: {} }))).toBe("sweep ab12cd34");
+});
+
+it("a sweep is told by what its cells are, where they are not sites", () => {
+  const kind = (request: object) => kindText(entry(request));
+  expect(kind({ hooks: ["post_block"] })).toBe("");
+  expect(kind({ hooks: ["z", "k"] })).toBe("heads");
+  expect(kind({ features: { layer: 15 }, checkpoints: { run: "one" } })).toBe("features of layer 15, through one");
+  expect(kind({ senders: ["all"], method: "attribution" })).toBe("edges, by attribution");
+  expect(kind({ hooks: ["z", "mlp_out"], method: "attribution" })).toBe("heads and MLPs, by attribution");
+  expect(kind({ checkpoints: { run: "one" } })).toBe("through one");
 });

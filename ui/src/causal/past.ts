@@ -1,6 +1,6 @@
 /** The list of past sweeps in an address, what is said of one, and where its two prompts differ: pure functions. */
 
-import type { Remarks, SweepEntry } from "../api/types";
+import type { Remarks, SweepEntry, SweepRequest } from "../api/types";
 import { queryOf, withQuery } from "../app/location";
 import { count } from "../widgets/numbers";
 
@@ -134,4 +134,16 @@ export function titleOf(entry: Pick<SweepEntry, "id" | "name" | "provenance">): 
 function pairCount(pairs: unknown): number | null {
   const known = typeof pairs === "object" && pairs !== null && "count" in pairs ? pairs.count : null;
   return typeof known === "number" ? known : null;
+}
+
+/** What its cells are, where these are not sites: features of layer 15, through trained. */
+export function kindText({ provenance }: Pick<SweepEntry, "provenance">): string {
+  const request = provenance.request as Partial<SweepRequest>;
+  const { features, senders, method, reward, checkpoints, hooks } = request;
+  const ofHeads = (hooks ?? []).length > 0 && (hooks ?? []).every((hook) => ["z", "q", "k", "v", "pattern"].includes(hook));
+  const what =
+    reward ? "reward" : features ? `features of layer ${features.layer}` : senders ? "edges" : method === "attribution" ? "heads and MLPs" : ofHeads ? "heads" : "";
+  const how = method === "attribution" ? ", by attribution" : "";
+  const through = checkpoints ? `through ${checkpoints.run}` : "";
+  return [what === "" ? "" : `${what}${how}`, through].filter((part) => part !== "").join(", ");
 }
