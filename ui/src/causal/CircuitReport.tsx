@@ -49,14 +49,24 @@ function Verified({ found, run, drawn }: { readonly found: Verification; readonl
         </dd>
         <dt>verified</dt>
         <dd>
-          {grouped(verified)} of {count(cells, "cell")}: {grouped(verified - sampled)} strongest by score, {grouped(sampled)} at random
+          {verified === 0
+            ? `none of ${count(cells, "cell")}: all of this is a guess to first order`
+            : `${grouped(verified)} of ${count(cells, "cell")}: ${grouped(verified - sampled)} strongest by score, ${grouped(sampled)} at random`}
         </dd>
-        <dt>ranks agree</dt>
-        <dd>
-          {fixed(spearman, 2)} (Spearman{inSample === null ? "" : `; ${fixed(inSample, 2)} in the random sample`})
-        </dd>
-        <dt>signs agree</dt>
-        <dd>{signs === null ? "no cell is beyond the noise floor" : `${fixed(100 * signs, 0)} %`}</dd>
+        {spearman !== null && (
+          <>
+            <dt>ranks agree</dt>
+            <dd>
+              {fixed(spearman, 2)} (Spearman{inSample === null ? "" : `; ${fixed(inSample, 2)} in the random sample`})
+            </dd>
+          </>
+        )}
+        {verified > 0 && (
+          <>
+            <dt>signs agree</dt>
+            <dd>{signs === null ? "not known: no cell that was run is beyond the noise floor" : `${fixed(100 * signs, 0)} %`}</dd>
+          </>
+        )}
       </dl>
       {found.at.length > 0 && (
         <ListTable label="Of the strongest" columns={AT}>

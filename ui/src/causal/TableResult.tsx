@@ -16,6 +16,7 @@ import { ExportMenu } from "./ExportMenu";
 import { isOfFeatures } from "./features";
 import { isOfHeads } from "./heads";
 import { leftText, secondsLeft } from "./pace";
+import { TableFacts } from "./SweepFacts";
 import { TablePanels } from "./TablePanels";
 import { isTableOver } from "./tableView";
 import type { TableSweep } from "./useTableSweep";
@@ -66,6 +67,7 @@ export function TableResult({ id, sweep, model, theme }: TableResultProps) {
       ) : (
         failure === null && <EmptyState title={`This sweep is ${record.state}`} />
       )}
+      {record.table && record.state === "finished" && <TableFacts found={record.table} record={record} />}
       {record.table && record.state === "finished" && <ExportMenu record={record} />}
     </section>
   );

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Control, SweepEntry, SweepSummary } from "../api/types";
+import type { Control, SweepEntry, SweepSummary, SweepTable } from "../api/types";
 import {
   askedTokens,
   controlsText,
@@ -9,6 +9,7 @@ import {
   skippedLines,
   sourceText,
   strongest,
+  tableTimeText,
   timingText,
 } from "./wording";
 
@@ -93,4 +94,12 @@ it("a cost is said in cells, time and memory", () => {
   expect(costText({ ...cost, cells: 70_651, computed_cells: 80 }, true)).toBe(
     "70,651 cells to score and 80 to run; about 2.10 s for those that are run, scoring and circuits come on top; 2.0 MiB of memory",
   );
+});
+
+it("a table says how long it took, and of scores how many were run", () => {
+  const timing = { cells: 70_651, computed_cells: 80, total_seconds: 4.5, cells_per_second: 1 } as SweepSummary["timing"];
+  const verification = { verified: 80 } as NonNullable<SweepTable["verification"]>;
+  expect(tableTimeText({ timing, verification, checkpoints: null })).toBe("70,651 cells scored, 80 of them run, in 4.50 s");
+  expect(tableTimeText({ timing, verification: null, checkpoints: [] })).toBe("70,651 cells, in 4.50 s, loading not counted");
+  expect(tableTimeText({ timing, verification: null, checkpoints: null })).toBe(timingText({ timing }));
 });

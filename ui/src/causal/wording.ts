@@ -1,6 +1,6 @@
 /** The sentences about a sweep, as the terminal and the pages say them (results/wording.py). */
 
-import type { Control, Estimate, Metric, SweepEntry, SweepSummary } from "../api/types";
+import type { Control, Estimate, Metric, SweepEntry, SweepSummary, SweepTable } from "../api/types";
 import { count, duration, grouped, number, ranges, rate, size } from "../widgets/numbers";
 import { quoted, visible } from "../widgets/tokens";
 import { sourcesIn } from "./alignment";
@@ -66,10 +66,17 @@ export function noiseText(floor: number | null): string {
 }
 
 /** 270 cells in 0.71 s, 380 cells/s; 120 of them could not differ from the baseline. */
-export function timingText({ timing }: SweepSummary): string {
+export function timingText({ timing }: Pick<SweepSummary, "timing">): string {
   const text = `${count(timing.cells, "cell")} in ${duration(timing.total_seconds)}, ${rate(timing.cells_per_second, "cells")}`;
   const known = timing.cells - timing.computed_cells;
   return known > 0 ? `${text}; ${grouped(known)} of them could not differ from the baseline` : text;
+}
+
+/** The same of a table; where cells were scored, few of them were run. */
+export function tableTimeText({ timing, verification, checkpoints }: Pick<SweepTable, "timing" | "verification" | "checkpoints">): string {
+  if (!verification && !checkpoints) return timingText({ timing });
+  const run = verification ? `${count(timing.cells, "cell")} scored, ${grouped(verification.verified)} of them run` : count(timing.cells, "cell");
+  return `${run}, in ${duration(timing.total_seconds)}${checkpoints ? ", loading not counted" : ""}`;
 }
 
 /**
