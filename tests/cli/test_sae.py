@@ -98,8 +98,8 @@ def test_a_feature_is_shown_with_its_snippets(trained: Path) -> None:
 
 
 def test_a_feature_that_comes_with_sonde_is_found_by_its_layer() -> None:
-    text = sonde("sae", "feature", 15, 3201).stdout
-    assert text.startswith("smollm2, layer 15, feature 3201\n")
+    text = sonde("sae", "feature", 15, 13533).stdout
+    assert text.startswith("smollm2, layer 15, feature 13533\n")
     assert "most active on" in text
 
 

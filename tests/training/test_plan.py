@@ -36,6 +36,15 @@ def test_layers_can_be_left_alone() -> None:
     assert watched_layers(preset, 2, "off") == ()
 
 
+def test_layers_are_the_nearest_that_have_a_shipped_dictionary_where_those_are_as_many() -> None:
+    preset = PRESETS["smollm2-cpu"]
+    assert watched_layers(preset, 4, "auto") == (0, 7, 15, 21)
+    assert watched_layers(preset, 3, "auto") == (0, 7, 21)
+    assert watched_layers(preset, 5, "auto") == (0, 6, 12, 18, 24), "and the missing one is named"
+    assert watched_layers(preset, 4, "auto", "own/saes") == (0, 7, 14, 21)
+    assert watched_layers(PRESETS["9b-local-l0-50"], 4, "auto") == (0, 8, 16, 24)
+
+
 def test_a_layer_without_a_dictionary_is_an_error_that_names_it(tmp_path: Path) -> None:
     preset = PRESETS["smollm2-cpu"]
     with pytest.raises(MissingDictionary, match="layer 3 has no dictionary: .*layer_3"):

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  sonde sae feature 15 3201
+  sonde sae feature 15 13533
   sonde sae eval
   sonde sae eval path/to/sae --each --beside shipped
   sonde sae train --layers 7 --generate 200000 --tokens 1000000 --out saes
@@ -216,7 +216,7 @@ def show_command(
     if probed:
         with progress(f"loading {name}") as shown:
             reader = torch_backend(load_model(name, shown, dtype=dtype, device=device)).reader
-            said_of_it["probe"] = _probe(reader, held, text or shipped.HELD_OUT, shown.say)
+            said_of_it["probe"] = _probe(reader, held, text or shipped.JUDGED, shown.say)
     if as_json:
         click.echo(json.dumps(said_of_it, indent=1, allow_nan=False))
         return

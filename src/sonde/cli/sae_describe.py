@@ -41,7 +41,7 @@ def describe_command(
     from sonde.sae.corpus import documents_of_kinds
     from sonde.sae.feature_file import FEATURES, write_features
     from sonde.sae.features import describe
-    from sonde.sae.make import DESCRIBED_TOKENS, Text, cut_for_description
+    from sonde.sae.make import Text, cut_for_description, described_tokens
 
     held = load(shipped.find(autoencoder), **said)
     layer, folder = layer_of(held), Path(held.origin.folder or autoencoder)
@@ -52,7 +52,7 @@ def describe_command(
             [each.text for each in texts], [each.kind for each in texts],
             [each.quoted for each in texts], context=context,
         )  # fmt: skip
-        contexts, quoted, kinds = cut_for_description(reader, wanted, DESCRIBED_TOKENS)
+        contexts, quoted, kinds = cut_for_description(reader, wanted, described_tokens(reader))
         features = describe(
             reader, held.to(reader.device), layer, contexts, shown.say, kinds=kinds, quoted=quoted
         )

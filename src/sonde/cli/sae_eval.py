@@ -146,7 +146,7 @@ def _kinds(
     """The text as contexts, by kind: of a file its name, where kinds are asked for."""
     from sonde.sae.corpus import documents, from_text
 
-    source = text or (shipped.JUDGED if each else shipped.HELD_OUT)
+    source = text or shipped.JUDGED
     files = sorted(source.rglob("*.txt")) if each and source.is_dir() else []
     texts = {file.stem: documents(file) for file in files} or {source.stem: documents(source)}
     if len(texts) < len(files):

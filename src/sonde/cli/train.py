@@ -153,7 +153,9 @@ def decide(options: dict[str, Any], settings: Settings) -> Plan:
     recipe = preset.recipe
     if options["max_steps"] is not None:
         recipe = replace(recipe, max_steps=options["max_steps"])
-    layers = watched_layers(preset, options["sae_num_layers"], options["sae_attach"])
+    layers = watched_layers(
+        preset, options["sae_num_layers"], options["sae_attach"], options["saes"]
+    )
     if options["resume"] is not None and options["archive"]:
         raise BadRequest("--resume goes on with a run and --archive sets it aside; choose one")
     return Plan(

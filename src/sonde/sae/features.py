@@ -26,7 +26,7 @@ from sonde.sae.habits import Habits, read_habits
 from sonde.sae.peaks import AFTER, BEFORE, TOP, Peaks, find_peaks
 from sonde.schema.feature import Feature, Neighbour, Part, Snippet, TokenShare
 
-SNIPPETS: Final = 24
+SNIPPETS: Final = 21
 HIGHEST: Final = 10
 """Of those, from the highest peaks."""
 PROMOTED: Final = 8

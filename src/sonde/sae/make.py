@@ -37,8 +37,9 @@ from sonde.sae.train import Recipe, Report, Sites, described, fast_products, tra
 from sonde.sae.trainee import Trainee
 from sonde.schema.feature import Feature
 
-DESCRIBED_TOKENS: Final = 3_000_000
-"""At most so many tokens are searched for what features do."""
+DESCRIBED_TOKENS: Final = {"cuda": 3_000_000, "cpu": 500_000}
+"""At most so many tokens are searched for what features do: what is active is kept, 5 kB a token
+where 64 features are, and three million of them were more than 16 GB."""
 QUOTED_TOKENS: Final = 700_000
 """At most so many are searched for snippets: those of many features then share their text, which
 packs to a third of the bytes."""
@@ -234,7 +235,7 @@ def judge_and_describe(
     }
     with fast_products():
         found = evaluate(reader, loaded, material.held_out, say)
-        some = _some(material, DESCRIBED_TOKENS)
+        some = _some(material, described_tokens(reader))
         activity: dict[int, dict[str, Any]] = {}
         for layer, folder in folders.items():
             features = describe(
@@ -246,6 +247,11 @@ def judge_and_describe(
     for layer, folder in folders.items():
         add_notes(folder, {"evaluation": found[layer].plain(), "described": activity[layer]})
         write_card(folder)
+
+
+def described_tokens(reader: Reader) -> int:
+    """On how many tokens features are described on the reader's device."""
+    return DESCRIBED_TOKENS["cuda" if reader.device.type == "cuda" else "cpu"]
 
 
 def never_active(features: Sequence[Feature]) -> float:

@@ -23,7 +23,7 @@ from sonde.sae.evaluate import hook_of
 
 TOP: Final = 14
 """Highest peaks that are kept, from which equal snippets are dropped."""
-SPACED: Final = 14
+SPACED: Final = 11
 """Peaks spaced over the rest."""
 CHOSEN: Final = TOP + SPACED
 BEFORE: Final = 10

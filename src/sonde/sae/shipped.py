@@ -12,8 +12,6 @@ from sonde.errors import BadRequest
 MODEL: Final = "smollm2"
 """The model they belong to."""
 SHIPPED: Final = Path(__file__).parent / "shipped"
-HELD_OUT: Final = SHIPPED / MODEL / "held_out.txt"
-"""Text to judge them by: none of it was trained on."""
 JUDGED: Final = SHIPPED / MODEL / "judged"
 """Text from nothing they were trained on, one file a kind: a book, documents, code, completions."""
 

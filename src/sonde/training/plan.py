@@ -75,9 +75,19 @@ class Memory:
         return self.weights + self.adapter + self.dictionaries + self.activations
 
 
-def watched_layers(preset: Preset, n: int, attach: str) -> tuple[int, ...]:
-    """The layers whose features are recorded; none with `off`."""
-    return () if attach == "off" else tuple(default_layers_to_hook(preset.n_layers, n))
+def watched_layers(preset: Preset, n: int, attach: str, saes: str | None = None) -> tuple[int, ...]:
+    """The layers whose features are recorded; none with `off`.
+
+    Of the dictionaries that come with Sonde the nearest to each, where those are as many.
+    """
+    if attach == "off":
+        return ()
+    layers = default_layers_to_hook(preset.n_layers, n)
+    if (saes or preset.saes) == SHIPPED:
+        here = shipped.layers()
+        nearest = {min(here, key=lambda each: abs(each - layer)) for layer in layers}
+        layers = sorted(nearest) if len(nearest) == n else layers
+    return tuple(layers)
 
 
 def find_dictionaries(preset: Preset, saes: str | None, layers: tuple[int, ...]) -> dict[int, str]:

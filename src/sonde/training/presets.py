@@ -97,7 +97,7 @@ _ALL: Final = (
         n_layers=30,
         width=576,
         parameters=134_515_008,
-        d_sae=4096,
+        d_sae=16384,
         k=None,
         recipe=CPU,
     ),

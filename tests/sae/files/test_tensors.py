@@ -110,6 +110,16 @@ def test_a_pickle_under_this_name_is_not_opened(tmp_path: Path) -> None:
         read_tensors(path)
 
 
+@pytest.mark.parametrize("length", [0x80, 0x0280, 0x4B50])
+def test_a_header_whose_length_looks_like_the_start_of_a_pickle_is_read(
+    tmp_path: Path, length: int
+) -> None:
+    content = save({"a": torch.ones(4)})
+    header = content[8 : 8 + int.from_bytes(content[:8], "little")].ljust(length)
+    padded = length.to_bytes(8, "little") + header + content[-16:]
+    assert torch.equal(read_tensors(file(tmp_path, padded))["a"], torch.ones(4))
+
+
 @given(at=st.integers(0, len(WHOLE) - 1), value=st.integers(0, 255))
 def test_one_wrong_byte_never_gives_anything_but_tensors_or_a_refusal(at: int, value: int) -> None:
     found: dict[str, torch.Tensor] = {}

@@ -46,7 +46,7 @@ def test_shipped_features_are_described_in_the_order_asked_for(url: str) -> None
     found = get(url, features="12,3").json()
     assert [card["feature"] for card in found["features"]] == [12, 3]
     assert found["dictionary"] == "layer_7"
-    assert found["features"][0]["promoted"]
+    assert found["features"][0]["snippets"]
 
 
 def test_a_run_of_the_shipped_dictionary_gets_its_descriptions(root: Path, url: str) -> None:
@@ -82,7 +82,7 @@ def test_a_run_that_does_not_say_is_not_guessed_at(root: Path, url: str) -> None
     [
         ({"features": "1,x"}, "not numbers"),
         ({"features": ",".join(["1"] * 257)}, "257 features are more than 256"),
-        ({"features": "4096"}, "out of range"),
+        ({"features": "16384"}, "out of range"),
     ],
 )
 def test_a_bad_request_says_what_is_wrong(url: str, query: dict[str, str], says: str) -> None:

@@ -39,12 +39,13 @@ def check_header(path: Path) -> dict[str, tuple[int, ...]]:
     """Shapes by name, or an error that says where the file contradicts itself."""
     size = path.stat().st_size
     with path.open("rb") as file:
-        start = file.read(8)
-        _refuse_pickle(path, start)
+        start, first = file.read(8), file.read(1)
+        if first != b"{":  # of a header, whose length may begin with the bytes that a pickle does
+            _refuse_pickle(path, start)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else None
         if length is None or length > min(size - 8, MAX_HEADER):
             _damaged(path, f"its header claims {length:,} bytes" if length else "it has no header")
-        entries = _parse(path, file.read(length))
+        entries = _parse(path, first + file.read(length - 1) if length else b"")
     spans = sorted(_span(path, name, entry) for name, entry in entries.items())
     edges = [(0, 0), *spans, (size - 8 - length, size - 8 - length)]
     for (_, end), (begin, _) in pairwise(edges):
