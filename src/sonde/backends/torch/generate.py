@@ -16,7 +16,7 @@ from sonde.backends.base import GeneratedToken, GenerateRequest, PromptToken
 from sonde.backends.torch.choosing import choose
 from sonde.backends.torch.layout import Layout
 from sonde.backends.torch.packed.cells import PlacedWrite, Sources, place, plan_cell
-from sonde.backends.torch.packed.plan import KeysValues, PackedRows, block_size, using
+from sonde.backends.torch.packed.plan import KeysValues, RowPlan, block_size, using
 from sonde.backends.torch.packed.segments import Segments
 from sonde.backends.torch.packed.writes import Writes, applied, write_entering
 from sonde.backends.torch.path import Path
@@ -32,7 +32,7 @@ class _Cache:
 
     layers: list[KeysValues]
 
-    def extended(self, plan: PackedRows, n_rows: int) -> "_Cache":
+    def extended(self, plan: RowPlan, n_rows: int) -> "_Cache":
         """With the rows a pass has just computed."""
         new = [plan.recorded[i] for i in range(len(plan.recorded))]
         new = [KeysValues(kv.keys[:n_rows], kv.values[:n_rows]) for kv in new]
@@ -117,7 +117,7 @@ def _forward(
     block = block_size(device, start + n)
     n_rows = path.shape.padded(n)
     segments = Segments([start], [start + n], n_prefix=start, block=block, device=device)
-    plan = PackedRows(layout.layer_of, segments.blocks(1), n, cache.layers or None, record=True)
+    plan = RowPlan(layout.layer_of, segments.blocks(1), n, cache.layers or None, record=True)
     ids = [*tokens[start:], *[tokens[-1]] * (n_rows - n)]
     positions = [min(start + i, len(tokens) - 1) for i in range(n_rows)]
     with ExitStack() as stack, using(plan), torch.inference_mode():

@@ -25,7 +25,7 @@ from sonde.backends.torch.loading.reasons import one_line
 from sonde.backends.torch.packed import attention, experts, trace
 from sonde.backends.torch.packed import passage as packed
 from sonde.backends.torch.packed.cells import PackedCell, Sources
-from sonde.backends.torch.packed.plan import PackedRows, UnsupportedAttention, block_size, using
+from sonde.backends.torch.packed.plan import RowPlan, UnsupportedAttention, block_size, using
 from sonde.backends.torch.packed.rows import RowShape, padded, row_shape
 from sonde.backends.torch.packed.scoring import Run
 from sonde.backends.torch.packed.segments import whole_prompts
@@ -249,7 +249,7 @@ def _watched_layout(model: PreTrainedModel, probe: list[int]) -> Layout:
     size = padded(len(probe), block)
     tokens = [*probe, *[probe[-1]] * (size - len(probe))]
     blocks = whole_prompts([size], [block], model.device)
-    plan = PackedRows(bare.layer_of, blocks, size, None, shapes=[])
+    plan = RowPlan(bare.layer_of, blocks, size, None, shapes=[])
     with using(plan):
         return find_layout(model, tokens, plan.callers).with_heads(plan.shapes or [])
 

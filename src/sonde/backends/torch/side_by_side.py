@@ -26,7 +26,7 @@ from sonde.backends.torch.choosing import choose
 from sonde.backends.torch.generate import Last, leave
 from sonde.backends.torch.layout import LayerSites
 from sonde.backends.torch.packed.cells import PlacedWrite, Sources, place
-from sonde.backends.torch.packed.plan import KeysValues, PackedRows, block_size, using
+from sonde.backends.torch.packed.plan import KeysValues, RowPlan, block_size, using
 from sonde.backends.torch.packed.rows import index_tensor
 from sonde.backends.torch.packed.segments import Segments
 from sonde.backends.torch.packed.writes import Writes, applied, write_entering
@@ -65,7 +65,7 @@ class _Cache:
         self.n_rows = n_rows
         self.layers: list[KeysValues] = []
 
-    def keep(self, plan: PackedRows, rows: Tensor) -> None:
+    def keep(self, plan: RowPlan, rows: Tensor) -> None:
         """What a pass has just computed, into these rows."""
         for layer in range(len(plan.recorded)):
             new = plan.recorded[layer]
@@ -199,7 +199,7 @@ def _forward(
         n_prefix=cache.n_rows if cache.layers else 0,
     )
     n = segments.n_rows
-    plan = PackedRows(
+    plan = RowPlan(
         layout.layer_of, segments.blocks(len(some)), n, cache.layers or None, record=True
     )
     spare = path.shape.padded(n) - n

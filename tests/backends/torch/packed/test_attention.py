@@ -11,7 +11,7 @@ from sonde.backends.torch.packed.attention import attend
 from sonde.backends.torch.packed.plan import (
     KeysKnown,
     KeysValues,
-    PackedRows,
+    RowPlan,
     UnsupportedAttention,
     block_size,
     using,
@@ -50,14 +50,12 @@ class Setting:
     def _random(draw: torch.Generator, rows: int, heads: int) -> Tensor:
         return torch.randn(rows, heads, WIDTH, generator=draw)
 
-    def plan(self, **options: Any) -> PackedRows:
+    def plan(self, **options: Any) -> RowPlan:
         n = len(self.segments.first)
         blocks = self.segments.blocks(n)
-        return PackedRows(
-            {id(self.module): 0}, blocks, self.segments.n_rows, [self.prefix], **options
-        )
+        return RowPlan({id(self.module): 0}, blocks, self.segments.n_rows, [self.prefix], **options)
 
-    def run(self, plan: PackedRows, **style: Any) -> Tensor:
+    def run(self, plan: RowPlan, **style: Any) -> Tensor:
         q, k, v = (t.transpose(0, 1)[None] for t in (self.query, self.key, self.value))
         with using(plan):
             return attend(self.module, q, k, v, None, **style)[0][0]

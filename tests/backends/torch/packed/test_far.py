@@ -17,7 +17,7 @@ from sonde.backends.torch.packed.plan import (
     FAR_BLOCK,
     Far,
     KeysValues,
-    PackedRows,
+    RowPlan,
     Stretch,
     using,
 )
@@ -82,14 +82,12 @@ class Setting:
         index = [start * TOKENS + p for _, start in cells for p in range(start, TOKENS)]
         self.query, self.key, self.value = (t[index] for t in table)
 
-    def plan(self, **options: Any) -> PackedRows:
+    def plan(self, **options: Any) -> RowPlan:
         n = len(self.cells)
         blocks = self.segments.blocks(n)
-        return PackedRows(
-            {id(self.module): 0}, blocks, self.segments.n_rows, [self.prefix], **options
-        )
+        return RowPlan({id(self.module): 0}, blocks, self.segments.n_rows, [self.prefix], **options)
 
-    def run(self, plan: PackedRows, query: Tensor | None = None, **style: Any) -> Tensor:
+    def run(self, plan: RowPlan, query: Tensor | None = None, **style: Any) -> Tensor:
         q = self.query if query is None else query
         q, k, v = (t.transpose(0, 1)[None] for t in (q, self.key, self.value))
         if "s_aux" in style:
@@ -172,7 +170,7 @@ def test_unpatched_prompts_side_by_side_have_the_bits_of_their_cells() -> None:
     """A cell that begins at position 0 is the unpatched run itself."""
     setting = Setting([(0, 0), (1, 0)], "grouped", torch.float32)
     blocks = whole_prompts([TOKENS, TOKENS], [16, 16], CPU)
-    plan = PackedRows({id(setting.module): 0}, blocks, setting.segments.n_rows, None)
+    plan = RowPlan({id(setting.module): 0}, blocks, setting.segments.n_rows, None)
     assert setting.run(plan).equal(setting.run(setting.plan()))
 
 

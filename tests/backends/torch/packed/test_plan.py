@@ -7,7 +7,7 @@ import torch
 
 from sonde.backends.torch.packed.plan import (
     KeysValues,
-    PackedRows,
+    RowPlan,
     UnsupportedAttention,
     block_size,
     current,
@@ -16,7 +16,7 @@ from sonde.backends.torch.packed.plan import (
 
 
 def test_a_plan_holds_inside_its_block_and_nowhere_else() -> None:
-    outer, inner = PackedRows({}, [], 1, None), PackedRows({}, [], 2, None)
+    outer, inner = RowPlan({}, [], 1, None), RowPlan({}, [], 2, None)
     with using(outer):
         with suppress(ZeroDivisionError), using(inner):
             assert current() is inner

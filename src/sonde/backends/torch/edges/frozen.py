@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sonde.backends.torch.hooking import first_tensor
 from sonde.backends.torch.packed.cells import Ints
-from sonde.backends.torch.packed.plan import PackedRows, using
+from sonde.backends.torch.packed.plan import RowPlan, using
 from sonde.backends.torch.packed.rows import filled_up, index_tensor
 from sonde.backends.torch.packed.trace import Trace
 from sonde.backends.torch.packed.writes import Writes, applied
@@ -88,9 +88,7 @@ class Frozen:
         site, n = self.path.layout.sites[layer], len(rows)
         batch = rows.new_zeros(self.path.shape.padded(n), rows.shape[-1])
         batch[:n] = rows
-        plan = PackedRows(
-            self.path.layout.layer_of, [], n, None, record=True, queries={}, layer=layer
-        )
+        plan = RowPlan(self.path.layout.layer_of, [], n, None, record=True, queries={}, layer=layer)
         plan.fixed_rows, plan.fixed_outputs = self.index(np.arange(n)), {layer: z}
         where = self.index(positions)
         call = self.trace.calls[layer].at(

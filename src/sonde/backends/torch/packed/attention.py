@@ -1,7 +1,7 @@
 """Attention over suffixes that share a prefix, for many patched runs at once.
 
 Hugging Face decoder layers look their attention function up by name, so one registered function
-serves every architecture. It is told what the packed rows are by a `PackedRows`:
+serves every architecture. It is told what the packed rows are by a `RowPlan`:
 
 1. **Gather** each cell's keys and values: the shared prefix from the unpatched run, the suffix from
    the cell's own rows.
@@ -29,9 +29,9 @@ from sonde.backends.torch.packed.pattern import Pattern
 from sonde.backends.torch.packed.plan import (
     KeysKnown,
     KeysValues,
-    PackedRows,
     QueryBlock,
     Ragged,
+    RowPlan,
     UnsupportedAttention,
     current,
 )
@@ -101,7 +101,7 @@ def _(query: Tensor, key: Tensor, value: Tensor, *_rest: Any) -> Tensor:
 
 
 def _attend(
-    plan: PackedRows, layer: int, query: Tensor, key: Tensor, value: Tensor, style: Style
+    plan: RowPlan, layer: int, query: Tensor, key: Tensor, value: Tensor, style: Style
 ) -> Tensor:
     """Attention of one layer's rows. -> [1, rows, heads, width]."""
     rows = _rewritten(plan, "q", query[0].transpose(0, 1))
@@ -140,7 +140,7 @@ def _attend(
     return out.unsqueeze(0)
 
 
-def _rewritten(plan: PackedRows, hook: Hook, rows: Tensor) -> Tensor:
+def _rewritten(plan: RowPlan, hook: Hook, rows: Tensor) -> Tensor:
     """Rows [rows, heads, width] after what is written to them; the very tensor where nothing is."""
     if plan.due is None or hook not in plan.due.writes:
         return rows
@@ -203,7 +203,7 @@ def _fits_fused(rows: Tensor, held: KeysValues) -> bool:
 
 
 def _all_at_once(
-    plan: PackedRows, blocks: Sequence[QueryBlock], rows: Tensor, held: KeysValues, style: Style
+    plan: RowPlan, blocks: Sequence[QueryBlock], rows: Tensor, held: KeysValues, style: Style
 ) -> Tensor | None:
     """Fused attention of all rows, where one launch has them all: its output need not be copied."""
     ragged = blocks[0].ragged if len(blocks) == 1 else None

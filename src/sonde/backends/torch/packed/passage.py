@@ -28,7 +28,7 @@ from sonde.backends.torch.gpu.graphs import Launch, launch_now
 from sonde.backends.torch.hooking import first_tensor
 from sonde.backends.torch.layout import LayerSites, Layout
 from sonde.backends.torch.packed.cells import Ints, PackedCell, PlacedWrite, Sources, Spread
-from sonde.backends.torch.packed.plan import KeysKnown, KeysValues, PackedRows, Queries, using
+from sonde.backends.torch.packed.plan import KeysKnown, KeysValues, Queries, RowPlan, using
 from sonde.backends.torch.packed.rows import RowShape, filled_up
 from sonde.backends.torch.packed.schedule import Schedule, in_order
 from sonde.backends.torch.packed.trace import LayerCall, Trace
@@ -36,6 +36,7 @@ from sonde.backends.torch.packed.writes import Due, Writes, applied
 from sonde.schema import HOOK_TABLE, Hook
 
 LayerFunction = Callable[..., object]
+Edit = tuple[int, PlacedWrite]
 Where = Callable[[Ints, Ints], Ints]
 """Cells and positions -> their rows in a call."""
 Writing = Callable[[LayerSites, dict[Hook, Writes]], AbstractContextManager[None]]
@@ -188,7 +189,7 @@ class _Passage:
         # Compiled layers cannot be hooked: what changes inside the layer goes through it by itself.
         parts = []
         if n_rows:
-            plan = PackedRows(self._layer_of, blocks, n_rows, self._trace.keys_values)
+            plan = RowPlan(self._layer_of, blocks, n_rows, self._trace.keys_values)
             whole = rows[: self._shape.padded(n_rows)]
             parts.append(self._call(layer, whole, n_rows, plan, {}, with_alone=False))
         few = rows.new_zeros(self._shape.padded(len(apart)), rows.shape[-1])
@@ -268,7 +269,7 @@ class _Passage:
     def _last_keys(self, rows: Tensor, n_rows: int) -> dict[int, KeysValues]:
         """Keys and values of the last layer, leaving it as soon as they are known."""
         layer = self._schedule.n_layers - 1
-        plan = PackedRows(self._layer_of, [], n_rows, self._trace.keys_values, only_keys=True)
+        plan = RowPlan(self._layer_of, [], n_rows, self._trace.keys_values, only_keys=True)
         writes = self._writes(layer, self._segments.rows_of_positions, keys=True)
         try:
             self._call(layer, rows, n_rows, plan, writes, with_alone=False)
@@ -277,9 +278,9 @@ class _Passage:
             return plan.recorded
         raise AssertionError("the layer did not call its attention function")
 
-    def _plan(self, layer: int, blocks: list[Queries], n_rows: int, first: int) -> PackedRows:
+    def _plan(self, layer: int, blocks: list[Queries], n_rows: int, first: int) -> RowPlan:
         """Attention of `n_rows` rows, and of the rows computed alone, which start at `first`."""
-        plan = PackedRows(self._layer_of, blocks, n_rows, self._trace.keys_values)
+        plan = RowPlan(self._layer_of, blocks, n_rows, self._trace.keys_values)
         alone = self._schedule.alone(layer)
         if alone:
             plan.fixed_rows = self._index(range(first, first + len(alone)))
@@ -293,16 +294,14 @@ class _Passage:
         At hooks of heads, to rows of [rows × heads]. With `keys`, only to keys and values, or only
         to everything else.
         """
-        grouped: dict[Hook, list[tuple[int, PlacedWrite]]] = defaultdict(list)
+        grouped: dict[Hook, list[Edit]] = defaultdict(list)
         for cell, patch in self._schedule.inside(layer):
             assert patch.inside is not None
             if keys is None or keys == patch.is_key:
                 grouped[patch.inside].append((cell, patch))
         return {hook: self._written(hook, edits, where) for hook, edits in grouped.items()}
 
-    def _written(
-        self, hook: Hook, edits: Sequence[tuple[int, PlacedWrite]], where: Where
-    ) -> Writes:
+    def _written(self, hook: Hook, edits: Sequence[Edit], where: Where) -> Writes:
         each = Spread.of(edits)
         rows = where(each.cells, each.positions)
         if HOOK_TABLE[hook].per != "model":
@@ -311,7 +310,7 @@ class _Passage:
             rows = rows * self._layout.heads.count(hook) + heads[each.edits]
         return self._to(rows, each)
 
-    def _restore(self, plan: PackedRows, layer: int, rows: Mapping[int, range]) -> None:
+    def _restore(self, plan: RowPlan, layer: int, rows: Mapping[int, range]) -> None:
         """Heads that do not see a key or value written for others keep their unpatched outputs.
 
         `rows` are those of each cell in this call, the last of them its prompt's last. A cell whose
@@ -344,7 +343,7 @@ class _Passage:
         layer: int,
         rows: Tensor,
         n_rows: int,
-        plan: PackedRows,
+        plan: RowPlan,
         writes: dict[Hook, Writes],
         *,
         with_alone: bool = True,
@@ -357,12 +356,7 @@ class _Passage:
         return self._run(layer, rows, call, plan, writes)[: n_rows + len(alone)]
 
     def _run(
-        self,
-        layer: int,
-        rows: Tensor,
-        call: LayerCall,
-        plan: PackedRows,
-        writes: dict[Hook, Writes],
+        self, layer: int, rows: Tensor, call: LayerCall, plan: RowPlan, writes: dict[Hook, Writes]
     ) -> Tensor:
         site = self._layout.sites[layer]
         on_modules = {h: w for h, w in writes.items() if HOOK_TABLE[h].attention is None}

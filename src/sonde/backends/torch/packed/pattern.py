@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sonde.backends.torch.packed.plan import PackedRows, QueryBlock
+from sonde.backends.torch.packed.plan import QueryBlock, RowPlan
 from sonde.backends.torch.packed.writes import Due, Writes
 
 
@@ -23,7 +23,7 @@ class Pattern(NamedTuple):
     """Where they are kept: [rows, heads, keys]."""
 
     @staticmethod
-    def of(plan: PackedRows, layer: int, rows: Tensor) -> "Pattern | None":
+    def of(plan: RowPlan, layer: int, rows: Tensor) -> "Pattern | None":
         """None where they are neither written nor kept."""
         due = plan.due if plan.writes_to("pattern") else None
         if due is None and plan.patterns is None:

@@ -141,7 +141,7 @@ Queries = QueryBlock | Far
 
 
 @dataclass
-class PackedRows:
+class RowPlan:
     """What the packed rows of one layer call are."""
 
     layer_of: dict[int, int]
@@ -196,11 +196,11 @@ class KeysKnown(Exception):
     """Raised inside a layer to leave it: its keys and values have been noted."""
 
 
-_current: ContextVar[PackedRows | None] = ContextVar("sonde_plan", default=None)
+_current: ContextVar[RowPlan | None] = ContextVar("sonde_plan", default=None)
 
 
 @contextmanager
-def using(plan: PackedRows) -> Iterator[None]:
+def using(plan: RowPlan) -> Iterator[None]:
     """Attention inside the block follows `plan`."""
     token = _current.set(plan)
     try:
@@ -209,7 +209,7 @@ def using(plan: PackedRows) -> Iterator[None]:
         _current.reset(token)
 
 
-def current() -> PackedRows:
+def current() -> RowPlan:
     """The plan to follow here."""
     plan = _current.get()
     if plan is None:

@@ -21,7 +21,7 @@ from sonde.backends.torch.gpu.graphs import Launch, launch_now
 from sonde.backends.torch.hooking import first_tensor, watch_call
 from sonde.backends.torch.layout import Layout
 from sonde.backends.torch.nested import mapped
-from sonde.backends.torch.packed.plan import KeysValues, PackedRows, Queries, block_size, using
+from sonde.backends.torch.packed.plan import KeysValues, Queries, RowPlan, block_size, using
 from sonde.backends.torch.packed.rows import RowShape, index_tensor, padded
 from sonde.backends.torch.packed.segments import whole_prompts
 from sonde.errors import HookNeverFired
@@ -87,7 +87,7 @@ class Stepping:
     layers: Sequence[Callable[..., object]]
 
     def run(
-        self, ids: Tensor, positions: Tensor, plan: PackedRows, edges: list[Tensor]
+        self, ids: Tensor, positions: Tensor, plan: RowPlan, edges: list[Tensor]
     ) -> list[LayerCall]:
         """Note what enters each layer and leaves the last."""
         rows, calls = self.calls(ids, positions)
@@ -175,7 +175,7 @@ def _run(
 ) -> list[Trace]:
     """The runs, without their tokens."""
     outputs: dict[int, Tensor] | None = {} if inside else None
-    plan = PackedRows(layout.layer_of, laid.blocks, laid.n_rows, None, record=True, outputs=outputs)
+    plan = RowPlan(layout.layer_of, laid.blocks, laid.n_rows, None, record=True, outputs=outputs)
     plan.queries = {} if "q" in inside else None
     plan.patterns = {} if "pattern" in inside else None
     edges: list[Tensor] = []
@@ -200,7 +200,7 @@ def _run(
     ]
 
 
-def _of_heads(plan: PackedRows, inside: Sequence[Hook], n_layers: int) -> dict[Hook, list[Tensor]]:
+def _of_heads(plan: RowPlan, inside: Sequence[Hook], n_layers: int) -> dict[Hook, list[Tensor]]:
     """What the attention function noted, per layer: [rows, heads, width]."""
     noted: dict[Hook, Callable[[int], Tensor]] = {
         "q": lambda layer: (plan.queries or {})[layer],
@@ -258,7 +258,7 @@ def _cut(
     edges: list[Tensor],
     calls: list[LayerCall],
     kept: dict[Hook, list[Tensor]],
-    plan: PackedRows,
+    plan: RowPlan,
 ) -> Trace:
     """One prompt's part of a joint run, in memory of its own."""
     stop, n_rows = start + length, plan.n_rows
