@@ -30,6 +30,6 @@ __all__ = [
     "pairs",
     "replicate",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _ask()

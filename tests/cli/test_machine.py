@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sonde import __version__
 from sonde.cli import machine
 from sonde.runs.hub import Hub
 from sonde.runs.layout import RunLayout
@@ -89,7 +90,7 @@ def test_a_sonde_server_on_the_port_is_no_problem(tmp_path: Path) -> None:
         number = int(url.rpartition(":")[2])
         [found] = machine.port(settings(port=number))
     assert found.state == "ok"
-    assert f"in use by Sonde 0.1.0: {url}" in found.said.replace(".dev0", "")
+    assert f"in use by Sonde {__version__}: {url}" in found.said
 
 
 def test_somebody_else_on_the_port_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
