@@ -70,6 +70,12 @@ def test_what_both_kinds_of_sweep_can_ask_has_the_same_bits(tmp_path: Path) -> N
     np.testing.assert_allclose(found[0]["post_block"], found[1]["post_block"], rtol=0, atol=2e-6)
 
 
+def test_a_directory_is_named_by_its_path_or_its_text(tmp_path: Path) -> None:
+    folder = save_tiny_model(tmp_path)
+    by_path, by_text = sonde.load(folder, device="cpu"), sonde.load(str(folder), device="cpu")
+    assert by_path.backend.describe().name == by_text.backend.describe().name == str(folder)
+
+
 def test_beside_a_foil_recovered_is_of_the_logit_difference(model: sonde.Model) -> None:
     general = model.sweep(**ASKED, foil=" Rome", metric="recovered", metrics=["logit_diff"])
     zero, one = general.corrupt, general.clean

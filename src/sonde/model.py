@@ -11,6 +11,7 @@ that clients of the server send, and runs it through the same engine.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from os import PathLike, fspath
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -345,7 +346,7 @@ class Model:
 
 
 def load(
-    name: str = "smollm2",
+    name: str | PathLike[str] = "smollm2",
     *,
     dtype: str | None = None,
     device: str | None = None,
@@ -366,13 +367,12 @@ def load(
     load("Qwen/Qwen3-8B", dtype="bfloat16", device="cuda", memory_budget=20 * 2**30)
 
     `memory_budget` bounds a sweep's own work in bytes, `source_budget` the stored source runs.
-
     On a GPU `compile_layers` is faster after some seconds of compiling, and `fixed_rows` gives a
     cell the same bits however it is batched, at about half the speed; a CPU gives them anyway.
-
     `backend="vllm"` loads it into a vLLM engine instead, over so many ranks; `engine_options` are
     passed to that engine, and `memory_budget`, `device` and the two above are not for it.
     """
+    name = fspath(name)
     if backend == "vllm":
         from sonde.backends.vllm.load import load_backend
 
