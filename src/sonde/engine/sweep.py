@@ -53,7 +53,7 @@ def sweep(
             for _, panel, cell, logprobs in made:
                 place = divmod(cell, len(job.tally.positions))
                 yield job.tally.cell(job.tally.plan.hooks[panel], *place, logprobs)
-        job.tally.controls, job.tally.noise = job.trial.judged, job.trial.noise
+        job.tally.controls, job.tally.noise = [*job.trial.found.values()], job.trial.noise
         clock.lap("cells")
         if request.keep_source:
             job.own_capture.pop_all()  # only a sweep that succeeds leaves a run behind

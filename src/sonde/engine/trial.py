@@ -77,7 +77,9 @@ class Trial:
     """What renews the leases of its source runs."""
     noise: list[float] | None = None
     """The baseline once more, run among the cells; the noise floor is its distance."""
-    judged: list[Control] = field(default_factory=list)
+    found: dict[int, Control] = field(default_factory=dict)
+    """What came of each control that was run, by its number; in the order in which they were done,
+    which is how sweeps of one prompt have always told them."""
     computed: int = 0
     """Cells that needed work."""
 
@@ -87,9 +89,14 @@ class Trial:
         return sum(panel.n_cells for panel in self.panels)
 
     @property
+    def judged(self) -> list[Control]:
+        """In the order of the controls, whichever chunk was done first."""
+        return [self.found[number] for number in sorted(self.found)]
+
+    @property
     def proven(self) -> bool:
         """Whether its baseline was run again, and all its controls."""
-        return self.noise is not None and len(self.judged) == len(self.controls)
+        return self.noise is not None and len(self.found) == len(self.controls)
 
     def cells(self) -> Iterator[tuple[int, int]]:
         """Panel and number of every cell."""
@@ -195,7 +202,7 @@ def _finished(
             trial.noise = _rerun(told)
         else:
             control = trial.controls[row - 1]
-            trial.judged.append(judge(control, told, trial.baseline, trial.model))
+            trial.found[row - 1] = judge(control, told, trial.baseline, trial.model)
 
 
 def _rerun(told: list[float]) -> list[float]:
