@@ -76,7 +76,7 @@ it("a click fills bars beside random directions, and says how features were chos
 
   await page.reload();
   await page.locator(".verdict").waitFor();
-  await expect.poll(async () => (await rows.allInnerTexts()).join("\n")).toBe(before);
+  await expect.poll(async () => (await rows.allInnerTexts()).join("\n"), { timeout: 15_000 }).toBe(before);
   expect(await violations(page)).toEqual([]);
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
   expect(download.suggestedFilename()).toMatch(/^test-.*\.csv$/);
