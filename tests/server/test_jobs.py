@@ -11,7 +11,7 @@ import pytest
 from sonde.backends import giving_up
 from sonde.errors import EngineLost, JobCancelled, ServerBusy, ServerStopping
 from sonde.server import jobs
-from sonde.server.jobs import TURN_SECONDS, JobThread, until_room
+from sonde.server.jobs import TURN_SECONDS, Job, JobThread, until_room
 
 
 class Heard:
@@ -304,15 +304,38 @@ def test_07_a_job_that_cannot_be_waited_for_ends_for_its_listener_and_only_once(
 
 
 def test_a_refusal_says_when_half_of_what_waits_will_be_done() -> None:
-    assert until_room([], 64, now=100.0) == 5, "nothing has ended yet"
-    assert until_room([90.0, 92.0, 98.0, 99.5], 64, now=100.0) == 80, "four in ten seconds"
-    assert until_room([99.9] * 32, 64, now=100.0) == 1, "never none"
-    assert until_room([0.0], 64, now=10_000.0) == 600, "never for long"
+    assert until_room([], 64) == 5, "nothing has ended yet"
+    assert until_room([2.0, 6.0, 1.5, 0.5], 64) == 80, "four in ten seconds"
+    assert until_room([0.0] * 32, 64) == 1, "never none"
+    assert until_room([10_000.0], 64) == 600, "never for long"
+
+
+def test_an_idle_hour_is_not_how_long_jobs_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two jobs of two seconds with an hour between them, then one that ends a second later."""
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    lane = jobs._Lane(at_once=2)
+
+    def begin() -> None:
+        lane.waiting.append(Job(lambda: iter([1]), Heard()))
+        assert lane.admit() is not None
+
+    begin()
+    clock[0] += 2
+    lane.end()
+    clock[0] += 3600
+    begin()
+    begin()
+    clock[0] += 2
+    lane.end()
+    clock[0] += 1
+    lane.end()
+    assert list(lane.took) == [2, 2, 1]
 
 
 def test_it_goes_by_the_jobs_that_ended(engine: JobThread, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three that have ended, while one is there and three wait."""
-    monkeypatch.setattr(jobs, "until_room", lambda ended, waiting, now: 10 * len(ended) + waiting)
+    monkeypatch.setattr(jobs, "until_room", lambda took, waiting: 10 * len(took) + waiting)
     for _ in range(3):
         done = Heard()
         engine.submit(lambda: iter([1]), done)

@@ -162,14 +162,14 @@ class _End:
     error: BaseException | None
 
 
-def until_room(ended: Sequence[float], waiting: int, now: float) -> int:
-    """Seconds until half of what waits has had its turn, as fast as things went lately.
+def until_room(took: Sequence[float], waiting: int) -> int:
+    """Seconds until half of what waits has had its turn, as fast as jobs ended lately.
 
     Half, so that the queue is not empty when those who were refused come back.
     """
-    if not ended:
+    if not took:
         return UNKNOWN_SECONDS
-    each = (now - ended[0]) / len(ended)
+    each = sum(took) / len(took)
     return min(max(math.ceil(each * waiting / 2), 1), LONGEST_SECONDS)
 
 
@@ -180,17 +180,28 @@ class _Lane:
     at_once: int
     waiting: deque[Job] = field(default_factory=deque)
     active: int = 0
-    ended: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
-    """When the last jobs ended."""
+    took: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
+    """Seconds from one end to the next, of the last jobs; time with nothing to do is not in it."""
+    since: float = 0.0
+    """When the last job ended, or the first began after there was nothing to do."""
 
     def admit(self) -> Job | None:
         """The next job that may begin: a cancelled one at once, others when there is room."""
         for job in self.waiting:
             if job.cancelled or self.active < self.at_once:
                 self.waiting.remove(job)
+                if self.active == 0:
+                    self.since = time.monotonic()
                 self.active += 1
                 return job
         return None
+
+    def end(self) -> None:
+        """One that had its place is done."""
+        now = time.monotonic()
+        self.active -= 1
+        self.took.append(now - self.since)
+        self.since = now
 
 
 class JobThread:
@@ -236,8 +247,7 @@ class JobThread:
         if self.lost is not None:
             raise self.lost
         if waiting >= self._most_waiting:
-            ended = self._lanes[kind].ended
-            raise ServerBusy(waiting, until_room(ended, waiting, time.monotonic()))
+            raise ServerBusy(waiting, until_room(self._lanes[kind].took, waiting))
 
     def stream(self, work: Callable[[], Iterator[T]]) -> "Stream[T]":
         """Queue a job whose items are awaited on the running event loop."""
@@ -326,8 +336,7 @@ class JobThread:
                 if more:
                     self._turns.append((lane, job))
                 else:
-                    lane.active -= 1
-                    lane.ended.append(time.monotonic())
+                    lane.end()
 
     def _next(self) -> tuple[_Lane, Job] | None:
         """Whose turn it is; None when the engine was stopped and nothing is left."""
