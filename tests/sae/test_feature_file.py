@@ -53,6 +53,29 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         read_feature(path, 0)
 
 
+def test_a_file_is_unpacked_once_for_many_questions_and_again_when_it_was_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpack, read = lzma.decompress, []
+
+    def counted(data: bytes) -> bytes:
+        read.append(len(data))
+        return unpack(data)
+
+    monkeypatch.setattr(lzma, "decompress", counted)
+    path = tmp_path / FEATURES
+    write_features(path, map(made, range(3)))
+    first = [read_feature(path, number) for number in (0, 2, 1, 0)]
+    assert len(read) == 1
+
+    first[0].snippets.clear()
+    assert read_feature(path, 0) == made(0), "what was handed out is the caller's own"
+
+    write_features(path, map(made, range(5)))
+    assert read_feature(path, 4) == made(4)
+    assert len(read) == 2
+
+
 def test_files_that_spell_snippets_out_are_read(tmp_path: Path) -> None:
     lines = "".join(f"{made(i).model_dump_json()}\n" for i in range(3))
     (tmp_path / FEATURES).write_bytes(lzma.compress(lines.encode()))

@@ -5,16 +5,19 @@ Spelled out they were three quarters of the bytes. Files of earlier versions, wh
 and begin with a feature, are read as well.
 
 Read without torch, so that a feature can be looked up in a moment. Sixteen thousand features are
-thirty megabytes of JSON; all of it is read to find one line, in a third of a second.
+thirty megabytes of JSON; all of it is unpacked to find one line, in a third of a second. The files
+that were asked last are kept unpacked: a server is asked for the features of a run again and again.
 
 Labels are not in it, because they come later and from others: they lie in `label_file` and are put
 to the features when those are read.
 """
 
 import lzma
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -30,6 +33,10 @@ PACKED: Final = [{"id": lzma.FILTER_LZMA2, "preset": 9, "lc": 4, "pb": 0}]
 """How it is compressed: as text, whose bytes are not aligned to anything."""
 TEXT: Final = b'{"text":'
 """How the first line begins where snippets are not spelled out."""
+
+
+KEPT: Final = 4
+"""So many files stay unpacked, of some forty megabytes each: the layers of one run."""
 
 
 class Text(Wire):
@@ -84,16 +91,47 @@ def read_feature(path: Path, feature: int) -> Feature:
 
 def read_some(path: Path, features: Iterable[int]) -> list[Feature]:
     """Some features by their numbers, for the price of one, with the labels they have."""
-    lines, labels = _lines(path), read_labels(path.parent)
-    text = _text(path, lines.pop(0)) if lines and lines[0].startswith(TEXT) else None
-    found = [_feature(path, lines, text, feature) for feature in features]
+    held, labels = _unpacked(path), read_labels(path.parent)
+    found = [_feature(path, held.lines, held.text, feature) for feature in features]
     return [
         each.model_copy(update={"label": labels[each.feature]}) if each.feature in labels else each
         for each in found
     ]
 
 
-def _feature(path: Path, lines: list[bytes], text: list[str] | None, feature: int) -> Feature:
+class _Unpacked(NamedTuple):
+    """A whole file."""
+
+    text: Sequence[str] | None
+    """What snippets are cut from; None where they are spelled out."""
+    lines: Sequence[bytes]
+    """One of each feature."""
+
+
+def _unpacked(path: Path) -> _Unpacked:
+    """A file as it is now: one that was written since is read again."""
+    try:
+        now = path.stat()
+    except FileNotFoundError as error:
+        raise BadRequest(
+            f"there is no {path.name} in {path.parent}: nobody has described these features; "
+            "`sonde sae train` does so for those it trains"
+        ) from error
+    except OSError as error:
+        raise BadRequest(f"cannot read {path}: {error}") from error
+    return _read(path.absolute(), now.st_ino, now.st_mtime_ns, now.st_size)
+
+
+@lru_cache(maxsize=KEPT)
+def _read(path: Path, _inode: int, _changed: int, _size: int) -> _Unpacked:
+    lines = _lines(path)
+    text = _text(path, lines.pop(0)) if lines and lines[0].startswith(TEXT) else None
+    return _Unpacked(text, lines)
+
+
+def _feature(
+    path: Path, lines: Sequence[bytes], text: Sequence[str] | None, feature: int
+) -> Feature:
     if not 0 <= feature < len(lines):
         raise BadRequest(
             f"feature {feature} is out of range [0, {len(lines)}); "
@@ -112,12 +150,12 @@ def _feature(path: Path, lines: list[bytes], text: list[str] | None, feature: in
     return found
 
 
-def _cut(line: Line, text: list[str]) -> Feature:
+def _cut(line: Line, text: Sequence[str]) -> Feature:
     """The feature with its snippets; a ValueError where they do not fit the text."""
     snippets: list[Snippet] = []
     cuts = line.cuts
     for at, heat, value, part in zip(cuts.at, cuts.heat, cuts.value, cuts.part, strict=True):
-        tokens = text[at : at + len(heat)]
+        tokens = list(text[at : at + len(heat)])
         if at < 0 or len(tokens) != len(heat):
             raise ValueError(f"a snippet at {at} of {len(text)} tokens")
         snippets.append(Snippet(tokens=tokens, heat=heat, value=value, part=part))
@@ -126,7 +164,8 @@ def _cut(line: Line, text: list[str]) -> Feature:
 
 def _text(path: Path, line: bytes) -> list[str]:
     try:
-        return Text.model_validate_json(line).text
+        # Two hundred thousand tokens are some ten thousand different ones: each is kept once.
+        return [sys.intern(token) for token in Text.model_validate_json(line).text]
     except ValidationError as error:
         raise BadRequest(f"{path}: its text cannot be read; it is damaged") from error
 
@@ -134,10 +173,5 @@ def _text(path: Path, line: bytes) -> list[str]:
 def _lines(path: Path) -> list[bytes]:
     try:
         return lzma.decompress(path.read_bytes()).splitlines()
-    except FileNotFoundError as error:
-        raise BadRequest(
-            f"there is no {path.name} in {path.parent}: nobody has described these features; "
-            "`sonde sae train` does so for those it trains"
-        ) from error
     except (OSError, lzma.LZMAError) as error:
         raise BadRequest(f"cannot read {path}: {error}; it is damaged or no such file") from error
