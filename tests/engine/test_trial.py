@@ -119,3 +119,15 @@ def test_a_source_run_is_leased_again_while_trials_run(monkeypatch: pytest.Monke
     found(backend, [one])
 
     assert len(renewed) > 3
+
+
+def test_controls_are_told_in_their_order_whichever_was_done_first() -> None:
+    backend = Scripted(chunk=3)
+    one = trial(backend, "The Eiffel Tower is")
+    found(backend, [one])
+    kinds = [control.kind for control in one.judged]
+    assert len(set(kinds)) == 2
+
+    one.found = dict(reversed(one.found.items()))
+
+    assert [control.kind for control in one.judged] == kinds
