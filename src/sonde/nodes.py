@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Self
 
 from sonde.errors import BadRequest
-from sonde.schema import SENDING, ModelDescription
+from sonde.schema import HOOK_TABLE, RECEIVING, SENDING, ModelDescription
 
 SenderKind = Literal["embed", "z", "mlp_out"]
 ReceiverKind = Literal["q", "k", "v", "mlp", "logits", "total"]
@@ -26,7 +26,11 @@ KINDS: Final[dict[Side, tuple[Kind, ...]]] = {
     "receiver": ("q", "k", "v", "mlp", "logits", "total"),
 }
 WITHOUT_LAYER: Final = frozenset({"embed", "logits", "total"})
-WITH_HEAD: Final = frozenset({"z", "q", "k", "v"})
+WITH_HEAD: Final = frozenset(
+    hook for hook in (*SENDING, *RECEIVING) if HOOK_TABLE[hook].per != "model"
+)
+SHARED: Final = frozenset(hook for hook in RECEIVING if HOOK_TABLE[hook].per == "kv_head")
+"""Kinds of which several heads may share one."""
 EXAMPLES: Final[dict[Side, str]] = {
     "sender": "embed, z:9.6 (layer.head), z:9, z, mlp_out:3, mlp_out, all, or z:9.6+z:9.9 for "
     "several at once",
@@ -92,7 +96,7 @@ class Graph:
 
     def count(self, kind: Kind) -> int:
         """How many nodes of a kind a layer has."""
-        if kind in ("k", "v"):
+        if kind in SHARED:
             return self.kv_heads
         return self.heads if kind in WITH_HEAD else 1
 

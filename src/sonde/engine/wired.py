@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonde.errors import BadRequest
-from sonde.nodes import Graph, Node
+from sonde.nodes import SHARED, Graph, Node
 from sonde.schema import ModelDescription
 from sonde.schema.circuit import Circuit, CircuitRule, CircuitShape
 
@@ -121,7 +121,7 @@ def _between(nodes: Collection[str], graph: Graph) -> list[bool]:
         if receiver.kind == "mlp":
             return f"mlp_out:{layer}" in nodes
         assert head is not None
-        mine = [head] if receiver.kind == "q" else range(head * group, (head + 1) * group)
+        mine = range(head * group, (head + 1) * group) if receiver.kind in SHARED else [head]
         return any(f"z:{layer}.{each}" in nodes for each in mine)
 
     known = {receiver: reads(receiver) for receiver in graph.receivers()}

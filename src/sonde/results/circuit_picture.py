@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final, NamedTuple
 
+from sonde.nodes import SHARED, WITH_HEAD
 from sonde.results.colors import Theme, css, diverging
 from sonde.results.numbers import number
 from sonde.schema.circuit import Circuit, CircuitEdge, CircuitNode, CircuitShape
@@ -102,12 +103,10 @@ class _Page:
         kind, layer, head = _parts(receiver)
         if kind == "mlp":
             return [f"mlp_out:{layer}"]
-        if kind == "q":
-            return [f"z:{layer}.{head}"]
-        if kind in ("k", "v"):
+        if kind in SHARED:
             group = self._shape.heads // self._shape.kv_heads
             return [f"z:{layer}.{head * group + n}" for n in range(group)]
-        return [receiver]
+        return [f"z:{layer}.{head}"] if kind in WITH_HEAD else [receiver]
 
     def _laid_rows(self) -> dict[int, float]:
         """How far up each layer is: -1 the embedding, `n_layers` the logits."""

@@ -27,7 +27,7 @@ from sonde.sae.buffer import counts, passes
 from sonde.sae.corpus import Contexts
 from sonde.sae.density import Density
 from sonde.sae.health import Health, HealthMeter
-from sonde.schema import LAYER_HOOKS, Hook
+from sonde.schema import HOOK_TABLE, LAYER_HOOKS, Hook
 
 ROUNDING: Final = 1e-3
 """Cosine below which a reconstruction has nothing to do with what is rebuilt."""
@@ -170,7 +170,7 @@ class _Splicing:
             return out
 
         _, hook, layer = self.site
-        known = self.wanted if hook == "post_block" else None
+        known = self.wanted if HOOK_TABLE[hook].enters == 1 else None
         splice = Splice(hook, layer, rewrite)
         return _sum(self.reader.cross_entropy(self.some.ids, splice, known), self.counted)
 

@@ -23,7 +23,7 @@ from sonde.backends.torch.packed import attention
 from sonde.backends.torch.packed.unembedding import Unembedding
 from sonde.backends.torch.path import Path
 from sonde.errors import HookNeverFired, LayerOutOfRange, UnknownHook
-from sonde.schema import Hook
+from sonde.schema import HOOK_TABLE, Hook
 
 Rewrite = Callable[[Tensor], Tensor]
 """Activations [prompts, positions, width] to what the model shall go on with."""
@@ -116,7 +116,7 @@ class Reader:
             if splice is not None:
                 splices.insert(0, Splice(splice.hook, splice.layer, counted))
                 if known is not None:
-                    assert splice.hook == "post_block"
+                    assert HOOK_TABLE[splice.hook].enters == 1
                     stack.enter_context(skipped(self._layout, splice.layer + 1))
             stack.enter_context(suppress(_Enough))
             self._run(ids, splices)

@@ -88,7 +88,7 @@ def taken_apart(
             continue
         change = changes.new_zeros(len(sent.positions), changes.shape[-1])
         change[frozen.index(at)] = changes[mine]
-        if site.hook == "mlp_out":
+        if HOOK_TABLE[site.hook].sends:
             sent.mlps[site.layer] = at, values[mine]
             sent.parts.append(Part(2 * site.layer + 2, change))
         else:
