@@ -236,6 +236,45 @@ describe("many pairs", () => {
     expect(faults).toEqual([]);
   });
 
+  it("are attributed together: the circuit of the strongest means, what was run of it, and roles as columns", async () => {
+    const { page, faults } = await openPage(browser, { height: 1300 });
+    const scored = { ...EMPTY_SCORED, verify: 12, sample: 12 };
+    await page.goto(server.url + causalAddress({ pairs: "agreement:8", over: "attribution", metric: "logit_diff", scored }));
+    await page.getByText("columns: ").waitFor();
+    expect(await page.getByLabel(/^Circuits/).count(), "circuits are of one pair").toBe(0);
+    await page.getByRole("button", { name: "Start sweep" }).click();
+    await page.getByRole("heading", { name: "The strongest nodes as a circuit" }).waitFor();
+    await page.getByText(/Means over \d+ pairs.*first order; the strongest were run in every pair/).waitFor();
+    await page.getByText(/24 of 300 cells: 12 strongest by score, 12 at random/).waitFor();
+    expect(await page.locator(".circuit-box[stroke-dasharray]").count()).toBeGreaterThan(10);
+    expect(await violations(page)).toEqual([]);
+    await picture(page, "pairs-attributed");
+    await page.reload(); // the address is enough
+    await page.getByRole("heading", { name: "The strongest nodes as a circuit" }).waitFor();
+    await page.goto(server.url + causalAddress({ pairs: "agreement:8", over: "attribution", metric: "logit_diff", scored: { ...scored, each: true } }));
+    await page.getByText(/cells.*about/).waitFor();
+    await page.getByRole("button", { name: "Start sweep" }).click();
+    await page.getByRole("heading", { name: "The strongest nodes as a circuit" }).waitFor();
+    expect(await rowsOf(page, "Nodes of the circuit").first().locator("code").innerText()).toMatch(/ at (subject|end)$/);
+    expect(await faultsOnPhone(page)).toEqual([]);
+    expect(faults).toEqual([]);
+  });
+
+  it("give edges of a task with intervals", async () => {
+    const { page, faults } = await openPage(browser, { height: 1000 });
+    const edges = { senders: "z:23", receivers: "logits, total", frozen: "edge" as const };
+    await page.goto(server.url + causalAddress({ pairs: "agreement:8", over: "edges", metric: "logit_diff", edges }));
+    await page.getByText(/cells.*about/).waitFor();
+    await page.getByRole("button", { name: "Start sweep" }).click();
+    await page.getByText(/Means over \d+ pairs.*Hatched/).waitFor();
+    await page.getByText("not significant").first().waitFor();
+    await page.locator(".panel .heatmap").focus();
+    await page.getByText("Every pair of this cell").waitFor();
+    expect(await page.locator('.panel .heatmap [role="status"]').innerText()).toMatch(/95 % interval .* to .*, \d+ pairs?, p /);
+    expect(await violations(page)).toEqual([]);
+    expect(faults).toEqual([]);
+  });
+
   it("of a file: a bad line is named, a good file is swept", async () => {
     const { page } = await openPage(browser);
     await page.goto(`${server.url}/causal`);

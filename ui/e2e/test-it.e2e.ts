@@ -3,10 +3,11 @@
  * watched, stopped, reloaded, and taken up again after the server was killed; and while the run is still trained.
  */
 
-import { spawn, type ChildProcess } from "node:child_process";
+import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { causalAddress } from "../src/causal/draft";
@@ -110,6 +111,7 @@ it("a stranger comes from the first page to a feature that is judged on a checkp
   await page.getByRole("heading", { name: `Feature ${name.split(":")[1] ?? ""}` }).waitFor();
   await page.getByRole("heading", { name: "What it means" }).waitFor();
   await page.getByRole("region", { name: "Causal tests made so far, table" }).getByRole("link", { name: /^trained@checkpoint-\d$/ }).first().waitFor();
+  await page.getByRole("heading", { name: "Activity over the run" }).waitFor();
   await picture(page, "finding-feature", { of: "body", height: 1000 });
   const clicks = await page.evaluate(() => Number(sessionStorage.getItem("clicks")));
   process.stdout.write(`from the first page to what the feature means: ${clicks} clicks\n`);
@@ -129,6 +131,9 @@ it("a token is tested in place, by keys alone, and what was said after it is the
   await page.keyboard.press("Enter");
   await strip.getByRole("button", { pressed: true }).waitFor();
   const pieces = await strip.getByRole("button").allInnerTexts();
+  const titles = await strip.getByRole("button").evaluateAll((tokens) => tokens.map((token) => token.getAttribute("title")));
+  for (const title of titles) expect(title).toMatch(/^position -?\d+: (activation \d|not recorded$|not among the strongest$)/);
+  expect(titles.filter((title) => title?.includes("activation")).length, "where the feature is active, its value").toBeGreaterThan(0);
   const chosen = page.getByRole("group", { name: `Token \u201C${pieces[2] ?? ""}\u201D` });
   await chosen.getByText(`\u201C${pieces[3] ?? ""}\u201D, said next,`).waitFor();
   expect(await violations(page)).toEqual([]);
@@ -223,6 +228,29 @@ it("a sweep goes through the run's checkpoints: steps by layers, one step agains
   await page.getByRole("button", { name: "Start sweep" }).click();
   await page.getByRole("heading", { name: "One step against another" }).waitFor();
   expect(await page.locator(".panel").first().locator(".heatmap-columns span").first().innerText()).toMatch(/^15:\d+$/);
+  expect(faults).toEqual([]);
+});
+
+it("what changed is told once the command that stands there was run, and a feature of it is opened", async () => {
+  const { page, faults } = await openPage(browser);
+  await page.goto(`${server.url}/live/${RUN}`);
+  const panel = page.getByRole("region", { name: "What changed", exact: true });
+  await panel.getByText("Checkpoints have not been compared").waitFor();
+  const command = await panel.getByLabel("Command that compares checkpoints").innerText();
+  const directory = join(place.dataDirectory, "runs", RUN);
+  expect(command).toBe(`sonde runs changed ${directory}`);
+  const words = ["-m", "sonde", ...command.split(" ").slice(1), "--probes", "4", "--features", "2", "--draws", "3"];
+  await promisify(execFile)(PYTHON, words, { cwd: ROOT });
+  await page.reload();
+  await panel.getByText(/^From the model it began as to checkpoint-\d+, \d+ tokens of 4 completions gained .* in log-probability together\./).waitFor();
+  const table = (label: string) => panel.getByRole("region", { name: `${label}, table` }).locator("tbody tr");
+  expect(await table("Tokens that gained").count()).toBeGreaterThan(0);
+  expect(await table("Places that gained the most").count()).toBeGreaterThan(0);
+  const feature = table("Features that moved").first().getByRole("button");
+  const name = (await feature.innerText()).replace(":", ".");
+  expect(await violations(page)).toEqual([]);
+  await feature.click();
+  await page.waitForURL((url) => url.search.includes(`feature=${name}`));
   expect(faults).toEqual([]);
 });
 

@@ -130,7 +130,7 @@ export function ScoredFields({ draft, change }: FieldsProps) {
         {number("sample", "and at random", "of the others")}
         {scored.gradient === "eap-ig" && number("steps", "Points", "of the gradient")}
       </div>
-      {hasCircuits(scored) && (
+      {hasCircuits(scored, draft.pairs !== "") && (
         <label className="field">
           <span>
             Circuits <small>of so many of the strongest, run together: 10, 40</small>
@@ -146,7 +146,7 @@ export function ScoredFields({ draft, change }: FieldsProps) {
       {scored.targets === "nodes" && (
         <label className="choice keep">
           <input type="checkbox" checked={scored.each} onChange={({ target }) => set({ each: target.checked })} />
-          <span>at every position alone</span>
+          <span>at every {draft.pairs === "" ? "position" : "role"} alone</span>
         </label>
       )}
     </>

@@ -10,12 +10,11 @@ import { askedOf } from "../live/test/past";
 import { findingOf, pValue, randomText, reachOf, verdictOf, type FeatureRow } from "../live/test/testView";
 import { ListTable, type Column } from "../widgets/ListTable";
 import { decimalsFor, grouped, number, signed } from "../widgets/numbers";
-import { tokenLabel } from "../widgets/tokens";
+import { Promoted } from "../widgets/Promoted";
 import { barsOf, byEffect } from "./features";
 import { METRIC_NAME } from "./wording";
 
 const LEVEL = 0.05;
-const PROMOTED = 4;
 
 const DONE: Record<string, string> = {
   patch: "made as active as in the clean prompt",
@@ -70,8 +69,7 @@ export default function FeaturesView({ found, record, finished }: FeaturesViewPr
           name: ({ feature, label }) => (
             <Link href={`/feature/${layer ?? 0}/${feature ?? 0}${run === null ? "" : `?run=${encodeURIComponent(run)}`}`}>{label}</Link>
           ),
-          about: ({ feature }) =>
-            (promoted.get(feature ?? -1) ?? []).slice(0, PROMOTED).map((token, place) => <bdi key={place}>{tokenLabel(token)}</bdi>),
+          about: ({ feature }) => <Promoted tokens={promoted.get(feature ?? -1)} />,
         }}
       </Bars>
       {together.length > 0 && (

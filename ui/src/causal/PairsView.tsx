@@ -2,10 +2,12 @@
 
 import { useMemo, useState } from "react";
 import type { HeadShape, SweepTable } from "../api/types";
+import { lazily } from "../app/lazily";
 import type { Theme } from "../widgets/colors";
 import { ErrorNote } from "../widgets/ErrorNote";
 import { ListTable } from "../widgets/ListTable";
 import { count, number } from "../widgets/numbers";
+import { isOfEdges, isOfNodes } from "./circuit";
 import { LEVEL, overPairs, pairsOfCell, type CellStatistics } from "./pairs";
 import { TablePanels, type Cell } from "./TablePanels";
 import type { TableView } from "./tableView";
@@ -17,13 +19,17 @@ export interface PairsViewProps {
   readonly view: TableView;
   readonly finished: boolean;
   readonly heads: HeadShape | null;
+  readonly layers: number;
   readonly theme: Theme;
 }
 
-export default function PairsView({ id, found, view, finished, heads, theme }: PairsViewProps) {
+const CircuitView = lazily(() => import("./CircuitView"));
+
+export default function PairsView({ id, found, view, finished, heads, layers, theme }: PairsViewProps) {
   const [cell, setCell] = useState<Cell | null>(null);
   const means = useMemo(() => (found.pairs ? overPairs(found) : found), [found]);
-  const statistics = useStatistics(id, finished);
+  const attributed = found.verification != null;
+  const statistics = useStatistics(id, finished && !attributed);
   const index = useMemo(() => indexer(means), [means]);
   const dropped = found.dropped ?? view.dropped;
   const doubtful = useMemo(() => {
@@ -37,10 +43,14 @@ export default function PairsView({ id, found, view, finished, heads, theme }: P
       <p className="muted">
         {finished ? `Means over ${count(found.pairs?.length ?? 0, "pair")}` : `Means over ${count(view.pairs, "pair")} so far`}
         {dropped.length > 0 && `; ${dropped.length} dropped`}
-        {finished && `. Hatched: not significant (family-wise p of ${LEVEL} or more).`}
+        {finished && (attributed ? ". Scores are to first order; the strongest were run in every pair." : `. Hatched: not significant (family-wise p of ${LEVEL} or more).`)}
       </p>
       {statistics.error && <ErrorNote error={statistics.error} />}
-      <TablePanels found={means} theme={theme} heads={heads} doubtful={doubtful} about={about} onCell={(next) => next && setCell(next)} />
+      {attributed && finished && heads && (isOfEdges(means) || isOfNodes(means)) ? (
+        <CircuitView found={means} finished heads={heads} layers={layers} theme={theme} />
+      ) : (
+        <TablePanels found={means} theme={theme} heads={heads} doubtful={doubtful} about={about} onCell={(next) => next && setCell(next)} />
+      )}
       {finished && at && <Pairs found={found} table={at.table} cell={at.cell} statistics={statistics.data?.[at.line]} />}
       {dropped.length > 0 && (
         <details className="table-twin">

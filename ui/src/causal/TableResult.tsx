@@ -79,7 +79,7 @@ function Body({ id, found, sweep, model, theme }: TableResultProps & { readonly 
   const finished = view.finished || record?.table != null;
   const heads = model.heads ?? null;
   if (found.pairs != null || view.pairs > 0 || "pairs" in request) {
-    return <PairsView id={id} found={found} view={view} finished={finished} heads={heads} theme={theme} />;
+    return <PairsView id={id} found={found} view={view} finished={finished} heads={heads} layers={model.n_layers} theme={theme} />;
   }
   if (isCourse(found)) return <CourseView found={found} finished={finished} heads={heads} theme={theme} />;
   if (record !== null && isOfFeatures(found)) return <FeaturesView found={found} record={record} finished={finished} />;

@@ -28,10 +28,9 @@ describe("edges that are asked for", () => {
     expect(request).not.toHaveProperty("hooks");
     expect(request).not.toHaveProperty("layers");
   });
-  it("are refused where a side names nothing, and where there are many pairs", () => {
+  it("are refused where a side names nothing", () => {
     expect(prepareTable({ ...EDGES, edges: { ...EDGES.edges, senders: " , " } }, 4, null).problem).toContain("Name senders");
     expect(prepareTable({ ...EDGES, edges: { ...EDGES.edges, receivers: "" } }, 4, null).problem).toContain("Name receivers");
-    expect(prepareTable({ ...EDGES, pairs: "ioi:4" }, 4, []).problem).toContain("one pair");
   });
 });
 
@@ -46,6 +45,14 @@ describe("an attribution that is asked for", () => {
     expect(request).toMatchObject({ circuits: [10, 40] });
     expect(prepareTable(NODES, 4, null).request).not.toHaveProperty("circuits"); // edges are of all positions at once
     expect(prepareTable({ ...EVERY, scored: { ...EVERY.scored, circuits: "" } }, 4, null).request).not.toHaveProperty("circuits");
+  });
+  it("of many pairs has roles for columns, and no circuits: those are of one pair", () => {
+    const { request } = prepareTable({ ...NODES, pairs: "ioi:4" }, 4, [{ clean: "a", corrupt: "b", answer: " c" }]);
+    expect(request).toMatchObject({ method: "attribution", hooks: ["z", "mlp_out"], pairs: [{ clean: "a" }] });
+    expect(request).not.toHaveProperty("positions");
+    const edges = prepareTable({ ...EVERY, pairs: "ioi:4", scored: { ...EVERY.scored, circuits: "0" } }, 4, []);
+    expect(edges.problem).toBeNull();
+    expect(edges.request).not.toHaveProperty("circuits");
   });
   it("is refused without its numbers", () => {
     expect(prepareTable({ ...NODES, scored: { ...NODES.scored, verify: null } }, 4, null).problem).toContain("how many");

@@ -23,7 +23,7 @@ export interface ScoredDraft {
   readonly steps: number | null;
   readonly verify: number | null;
   readonly sample: number | null;
-  /** Nodes at single positions, instead of at all of them at once. */
+  /** Nodes at single positions, of pairs at their roles, instead of at all of them at once. */
   readonly each: boolean;
   /** How many of the strongest are run together, as circuits: `10, 40`; nothing for none. */
   readonly circuits: string;
@@ -101,9 +101,9 @@ export function circuitSizes(text: string): number[] | null {
   return words.every((word) => /^[1-9]\d{0,6}$/.test(word)) ? [...new Set(words.map(Number))] : null;
 }
 
-/** Whether circuits can be made of what is scored: edges are of all positions at once. */
-export function hasCircuits({ targets, each }: ScoredDraft): boolean {
-  return targets === "edges" || !each;
+/** Whether circuits can be made of what is scored: of one pair, and edges are of all its positions at once. */
+export function hasCircuits({ targets, each }: ScoredDraft, ofPairs: boolean): boolean {
+  return !ofPairs && (targets === "edges" || !each);
 }
 
 /** What an edge draft lacks before the server can judge it. */
@@ -113,11 +113,11 @@ export function edgesLack({ senders, receivers }: EdgeDraft): string | null {
   return null;
 }
 
-export function scoredLacks(draft: ScoredDraft): string | null {
+export function scoredLacks(draft: ScoredDraft, ofPairs: boolean): string | null {
   const { gradient, steps, verify, sample, circuits } = draft;
   if (verify === null || sample === null) return "Write how many cells are to be run, 0 or more.";
   if (gradient === "eap-ig" && (steps === null || steps < 1)) return "Write at how many points the gradient is taken, 1 or more.";
-  if (hasCircuits(draft) && circuitSizes(circuits) === null) return "Write sizes of circuits such as 10, 40, or none.";
+  if (hasCircuits(draft, ofPairs) && circuitSizes(circuits) === null) return "Write sizes of circuits such as 10, 40, or none.";
   return null;
 }
 
@@ -126,9 +126,9 @@ export function edgesAsked({ senders, receivers, frozen }: EdgeDraft): Partial<S
 }
 
 /** How cells are scored; and of nodes, which. */
-export function scoredAsked(draft: ScoredDraft, edges: EdgeDraft, layers: number[]): Partial<SweepRequest> {
+export function scoredAsked(draft: ScoredDraft, edges: EdgeDraft, layers: number[], ofPairs: boolean): Partial<SweepRequest> {
   const { targets, gradient, steps, verify, sample, each } = draft;
-  const circuits = hasCircuits(draft) ? (circuitSizes(draft.circuits) ?? []) : [];
+  const circuits = hasCircuits(draft, ofPairs) ? (circuitSizes(draft.circuits) ?? []) : [];
   return {
     method: "attribution",
     gradient,
@@ -138,8 +138,14 @@ export function scoredAsked(draft: ScoredDraft, edges: EdgeDraft, layers: number
     ...(circuits.length > 0 ? { circuits } : {}),
     ...(targets === "edges"
       ? edgesAsked({ ...edges, frozen: "edge" })
-      : { hooks: [...NODE_HOOKS], layers, positions: each ? "each" : "together" }),
+      : { hooks: [...NODE_HOOKS], layers, ...nodePositions(each, ofPairs) }),
   };
+}
+
+/** Positions of pairs are their roles, which is what a request without any says. */
+function nodePositions(each: boolean, ofPairs: boolean): Pick<Partial<SweepRequest>, "positions"> {
+  if (!each) return { positions: "together" };
+  return ofPairs ? {} : { positions: "each" };
 }
 
 export function edgesOfRequest({ senders, receivers, frozen }: Partial<SweepRequest>): EdgeDraft {

@@ -39,7 +39,7 @@ export function prepareTable(draft: Draft, nLayers: number, pairs: readonly Prom
 /** What the cells are, and how they come by their numbers. */
 function cellsAsked(draft: Draft, layers: number[]): Partial<SweepRequest> {
   if (draft.over === "edges") return edgesAsked(draft.edges);
-  if (draft.over === "attribution") return scoredAsked(draft.scored, draft.edges, layers);
+  if (draft.over === "attribution") return scoredAsked(draft.scored, draft.edges, layers, draft.pairs !== "");
   if (draft.over === "features") return featuresAsked(draft.features);
   const sites = { hooks: [...draft.hooks], layers };
   if (draft.over === "heads") return { ...sites, positions: headPositions(draft) };
@@ -48,10 +48,7 @@ function cellsAsked(draft: Draft, layers: number[]): Partial<SweepRequest> {
 
 function edgeProblem(draft: Draft): string | null {
   if (draft.over !== "edges" && draft.over !== "attribution") return null;
-  if (draft.pairs !== "") {
-    return "Edges and attribution are of one pair here: choose “one, written below”. Over many: sonde attribute --pairs.";
-  }
-  return (isOfEdges(draft) ? edgesLack(draft.edges) : null) ?? (draft.over === "attribution" ? scoredLacks(draft.scored) : null);
+  return (isOfEdges(draft) ? edgesLack(draft.edges) : null) ?? (draft.over === "attribution" ? scoredLacks(draft.scored, draft.pairs !== "") : null);
 }
 
 function featureProblem(draft: Draft): string | null {

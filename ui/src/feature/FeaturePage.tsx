@@ -76,10 +76,12 @@ export default function FeaturePage({ layer, feature, server, theme }: FeaturePa
             {card.error && <ErrorNote error={card.error} onRetry={card.reload} />}
             {card.data && !found && <p className="muted">{card.data.reason}</p>}
             {found && <Meaning feature={found} theme={theme} />}
+            {card.data === null && card.loading && <Reading what="the dictionary" />}
           </section>
           <section className="live-panel" aria-labelledby="in-run">
             <h2 id="in-run">In {run ?? "a run"}</h2>
             {inRun.data && <Histogram found={inRun.data} />}
+            {inRun.data === null && inRun.loading && <Reading what="the run" />}
             {activity && activity.x.length > 0 && (
               <>
                 <h3>Activity over the run</h3>
@@ -119,5 +121,13 @@ export default function FeaturePage({ layer, feature, server, theme }: FeaturePa
       </main>
       <StatusBar connection={server.connection} />
     </>
+  );
+}
+
+function Reading({ what }: { readonly what: string }) {
+  return (
+    <p className="reading muted" role="status">
+      Reading {what}
+    </p>
   );
 }

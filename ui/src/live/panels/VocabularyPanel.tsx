@@ -6,14 +6,13 @@ import { useResource } from "../../api/useResource";
 import { useCopy } from "../../copy/copied";
 import { ListTable, type Column } from "../../widgets/ListTable";
 import { count, number } from "../../widgets/numbers";
-import { tokenLabel } from "../../widgets/tokens";
+import { Promoted } from "../../widgets/Promoted";
 import { useAsked, type Scene } from "../scene";
 import { featureText, type FeatureName } from "../view/address";
 import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";
 
 const MOST = 25;
-const PROMOTED = 5;
 /** All generations of the run are looked at: not as often as the newest numbers. */
 const SELDOM = 4;
 
@@ -180,9 +179,7 @@ function Row({ row, of, card, onOpen }: RowProps) {
       </td>
       <td>{number(row.activation)}</td>
       <td className="tokens-cell">
-        {card?.promoted.slice(0, PROMOTED).map((token, index) => (
-          <bdi key={index}>{tokenLabel(token)}</bdi>
-        ))}
+        <Promoted tokens={card?.promoted} />
       </td>
     </tr>
   );

@@ -12,6 +12,7 @@ import { ErrorNote } from "../../widgets/ErrorNote";
 import { saveFile } from "../../widgets/leaving";
 import { ListTable, type Column } from "../../widgets/ListTable";
 import { count, number, signed } from "../../widgets/numbers";
+import { Promoted } from "../../widgets/Promoted";
 import { quoted, tokenLabel } from "../../widgets/tokens";
 import { Panel } from "../panels/Panel";
 import type { Scene } from "../scene";
@@ -23,7 +24,6 @@ import { useStart } from "./useStart";
 import { useTest, type Test } from "./useTest";
 
 const FORMATS: readonly ExportFormat[] = ["html", "png", "csv", "json"];
-const PROMOTED = 3;
 const END = 12;
 const LEVEL = 0.05;
 
@@ -214,9 +214,7 @@ function Rows({ test: { view }, scene, asked }: { readonly test: Test; readonly 
             <td>{p === null ? "" : number(p)}</td>
             <td>{chosenHow(row, index, asked).map((how) => HOW[how]).join(", ")}</td>
             <td className="tokens-cell">
-              {(promoted.get(row.feature ?? -1) ?? []).slice(0, PROMOTED).map((token, place) => (
-                <bdi key={place}>{tokenLabel(token)}</bdi>
-              ))}
+              <Promoted tokens={promoted.get(row.feature ?? -1)} />
             </td>
           </tr>
         );
