@@ -127,7 +127,7 @@ bench: $(STAMP)  ## speed beside other libraries, in an environment of their own
 
 # What the notebook on a training run reads: ten minutes of training, and five of asking.
 training-story: $(STAMP)  ## train twenty steps and keep their story for the notebook that tells it
-	@$(VENV)/bin/sonde train --output-dir $(OUT)/story --archive --max-steps 20 --save-steps 5
+	@$(VENV)/bin/sonde train --output-dir $(OUT)/story --archive --max-steps 20 --save-steps 5 --sae-num-layers 4
 	@$(VENV)/bin/sonde runs story ./$(OUT)/story --save $(OUT)/story.html --save examples/training_story.json
 
 notebooks: $(STAMP)  ## run the notebooks among the examples, and keep what they print: make notebooks NAMES=tutorial

@@ -47,6 +47,11 @@ def test_tokens_are_added_up_and_features_ranked_by_what_they_undo() -> None:
         backend, (0, 20), [probe()], [text], before, after,
         moved=[untried, still, gone],
         undone={(1, 5): Undone(1.75, (0.1, -0.2)), (1, 6): Undone(-0.1, (0.2, 0.1))},
+        together={
+            (0, "all + error"): Undone(0.0, (0.5, -0.25)),
+            (1, "all features"): Undone(1.0, (0.0, 0.5)),
+            (1, "all + error"): Undone(2.0, (0.5, -0.25)),
+        },
         owed={},
         rewards={(1, 7): Coefficient(r=0.9, low=None, high=None)}, left_out=2, reasons=["why"],
     )  # fmt: skip
@@ -62,3 +67,7 @@ def test_tokens_are_added_up_and_features_ranked_by_what_they_undo() -> None:
     assert best.with_gain == pytest.approx(np.corrcoef([2.0, 0, 0], [2.0, -0.5, 0.5])[0, 1])
     assert (last.undone, last.p, last.p_family) == (None, None, None)
     assert last.with_reward is not None
+    assert [(each.layer, each.what) for each in found.layers] == [
+        (0, "all + error"), (1, "all + error"), (1, "all features"),
+    ]  # fmt: skip
+    assert [each.p_family for each in found.layers] == [1.0, 1 / 3, 1 / 3]

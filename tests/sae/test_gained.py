@@ -10,7 +10,8 @@ from sonde.backends.torch.loading.fingerprint import fingerprint
 from sonde.backends.torch.loading.loaded import Loaded
 from sonde.sae.activations import TopK
 from sonde.sae.autoencoder import Autoencoder
-from sonde.sae.gained import Text, moves, read, undone
+from sonde.sae.gained import Text, Undone, moves, read, undone
+from sonde.sae.together import undone_together
 from tests.tiny_model import SENTENCES, tiny_llama, tiny_tokenizer
 
 LAYER, WIDTH = 1, 16
@@ -66,6 +67,26 @@ def test_a_change_along_one_direction_is_that_feature_and_all_of_the_gain(
     gain = sum((new - old).sum() for old, new in zip(before.logprobs, after.logprobs, strict=True))
     assert found[LAYER, 4].effect == pytest.approx(gain, abs=1e-3)
     assert len(set(found[LAYER, 4].random)) == 3
+
+
+def test_the_layer_that_changed_takes_all_of_the_gain_and_the_one_before_it_nothing(
+    sae: Autoencoder, texts: list[Text]
+) -> None:
+    """And all of its features at once take the same, where they explain all of it."""
+    saes = {LAYER: sae}
+    before = read(loaded(), texts, saes)
+    changed = loaded(0.75 * sae.W_dec[4] - 0.5 * sae.W_dec[7])
+    after = read(changed, texts, saes)
+    gain = sum((new - old).sum() for old, new in zip(before.logprobs, after.logprobs, strict=True))
+    found = undone_together(
+        changed, texts, before, after, saes, moves(before, after, saes),
+        draws=3, seed=0, say=lambda _line: None,
+    )  # fmt: skip
+    assert list(found) == [(0, "all + error"), (1, "all + error"), (1, "all features")]
+    assert found[0, "all + error"] == Undone(0.0, (0.0, 0.0, 0.0))
+    for what in ("all + error", "all features"):
+        assert found[1, what].effect == pytest.approx(gain, abs=1e-3)
+        assert len(set(found[1, what].random)) == 3
 
 
 def test_between_the_same_weights_nothing_moved(sae: Autoencoder, texts: list[Text]) -> None:

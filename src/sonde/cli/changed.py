@@ -113,10 +113,11 @@ def compare(
 ) -> Changed:
     """Read the texts on both, put features back on the later one, and tell.
 
-    `only` are the features that are put back, instead of those that moved furthest.
+    `only` are the features that are put back, instead of those that moved furthest and all layers.
     """
     from sonde.sae.changed import text_of, told
     from sonde.sae.gained import moves, read, undone
+    from sonde.sae.together import undone_together
 
     saes, reasons = dictionaries(layout)
     base = load_step(layout, first, last, shown)
@@ -152,6 +153,21 @@ def compare(
         seed=asked.seed,
         say=shown.now,
     )
+    layers = (
+        {}
+        if only is not None
+        else undone_together(
+            model.backend,
+            texts,
+            before,
+            after,
+            saes,
+            every,
+            draws=asked.draws,
+            seed=asked.seed,
+            say=shown.now,
+        )
+    )
     shown.now("how features go with the reward")
     answer = told(
         model.backend,
@@ -162,6 +178,7 @@ def compare(
         after,
         moved=chosen,
         undone=found,
+        together=layers,
         rewards=rewards_of(layout, [(move.layer, move.feature) for move in chosen], shown),
         owed=owed_to(layout, last),
         left_out=len(probes) - len(texts),

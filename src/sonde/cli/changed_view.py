@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from textwrap import wrap
 
+from sonde.results.layer_moves import where, whole
 from sonde.results.numbers import MISSING, count, fixed, number, signed
 from sonde.results.tokens import fit, pad, quoted, visible
-from sonde.schema.changed import Changed, FeatureMove, PlaceGain, TokenGain
+from sonde.schema.changed import Changed, FeatureMove, LayerMove, PlaceGain, TokenGain
 
 TOKENS, PLACES, FEATURES = 8, 8, 10
 """How many of each are shown."""
@@ -27,6 +28,12 @@ def changed_page(changed: Changed, width: int) -> Iterator[str]:
     yield fit("places that gained the most", width)
     yield from (fit(_place(each), width) for each in changed.places[:PLACES])
     yield ""
+    if told := where(changed):
+        yield from wrap(told, width)
+        yield ""
+        yield fit("layers put back to what they were, whole, and what of the gain goes", width)
+        yield from (fit(_layer(each), width) for each in whole(changed).values())
+        yield ""
     if changed.features:
         yield fit("features put back to what they were, and what of the gain goes", width)
         yield from (fit(_feature(each), width) for each in changed.features[:FEATURES])
@@ -80,6 +87,13 @@ def _place(each: PlaceGain) -> str:
     change = f"{fixed(each.before, 2)} → {fixed(each.after, 2)}"
     said = visible(each.context[-30:].replace("\n", "↵"))
     return f"  {change:>16}  {pad(quoted(each.token), 16)} after {said} ({each.generation_id})"
+
+
+def _layer(each: LayerMove) -> str:
+    low, high = min(each.random, default=None), max(each.random, default=None)
+    beside = "" if low is None else f"  random {signed(low, 2)} to {signed(high, 2)}"
+    sure = f"  corrected p {number(each.p_family)}"
+    return f"  {pad(f'layer {each.layer}', 10)} {signed(each.undone, 2):>8}{beside}{sure}"
 
 
 def _feature(each: FeatureMove) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
+from sonde.results.layer_moves import nulls as not_in_layers
+from sonde.results.layer_moves import where
 from sonde.results.numbers import count, fixed, number, signed
 from sonde.results.tokens import fit, pad, quoted, token_label
 from sonde.schema.story import AtCheckpoint, Followed, Story
@@ -65,7 +67,11 @@ def _gained(story: Story) -> str:
 
 
 def carried(story: Story) -> str:
-    """How many features do more than chance, how much of the gain that is, and which."""
+    """From which layer on, how many features do more than chance, how much that is, and which."""
+    return " ".join(part for part in (where(story.changed), _features(story)) if part)
+
+
+def _features(story: Story) -> str:
     tried = [each for each in story.changed.features if each.undone is not None]
     if not tried:
         return "No feature was put back, so none is known to carry anything."
@@ -136,6 +142,7 @@ def nulls(story: Story) -> Iterator[str]:
             f"{len(none)} of {len(tried)} features that were put back do no more than random "
             "directions as long."
         )
+    yield from not_in_layers(story.changed)
     for each in story.followed:
         if each.moved_since is None:
             yield f"{name_of(each)}: putting it back takes no gain away beyond random directions."

@@ -9,11 +9,13 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from sonde.results.document import document, scrolling
+from sonde.results.layer_moves import whole
 from sonde.results.numbers import fixed, number, signed
 from sonde.results.reward import RewardSweep
 from sonde.results.reward_page import body as reward_body
 from sonde.results.story import QUESTIONS, answers, name_of, nulls, put_back, rewarding
 from sonde.results.tokens import quoted, token_label, visible
+from sonde.schema.changed import LayerMove
 from sonde.schema.story import Followed, Story
 
 PLACES, FEATURES = 6, 12
@@ -42,6 +44,7 @@ def _body(story: Story, reward: RewardSweep | None) -> Iterator[str]:
     yield chart(story.steps, story.rewards, "mean reward at each step")
     yield from _tokens(story)
     yield f"<h2>{QUESTIONS[1]}</h2>"
+    yield from _layers(story)
     yield (
         "<p>Each feature is set back to what it was in the model the run began as, at every "
         "position that decides a token of these completions, and everything after it is "
@@ -90,6 +93,61 @@ def _tokens(story: Story) -> Iterator[str]:
     )
     head = "<tr><th>after</th><th>token</th><th>log-probability</th></tr>"
     yield scrolling(f"<table>{head}{places}</table>", "the places that gained the most")
+
+
+def _layers(story: Story) -> Iterator[str]:
+    """Every layer put back whole, over what random directions do."""
+    layers = list(whole(story.changed).values())
+    if not layers:
+        return
+    yield (
+        "<p>First whole layers: what the residual stream holds behind a layer is set back to what "
+        "it was in the model the run began as, at every position that decides a token of these "
+        "completions. Where that takes nothing away, no feature of the layer carries what was "
+        "learned; behind the last layer it takes all.</p>"
+    )
+    yield layers_chart(layers)
+
+
+def layers_chart(layers: Sequence[LayerMove]) -> str:
+    """A bar a layer, up or down from 0, over a grey one from the least random direction's to the
+    most's.
+    """
+    values = [0.0, *(each.undone for each in layers), *(r for each in layers for r in each.random)]
+    low, high = min(values), max(values)
+    wide = 560 / len(layers)
+
+    def y(value: float) -> float:
+        return 10 + 130 * (high - value) / ((high - low) or 1.0)
+
+    def box(n: int, of: Sequence[float], inset: float, look: str) -> str:
+        top, bottom = y(max(of)), y(min(of))
+        return (
+            f'<rect x="{30 + n * wide + inset:.1f}" width="{max(wide - 2 * inset, 1):.1f}" '
+            f'y="{top:.1f}" height="{max(bottom - top, 0.5):.1f}" {look}'
+        )
+
+    bars = "".join(
+        box(n, each.random, 1, 'fill="currentColor" opacity=".18"/>')
+        + box(n, (0.0, each.undone), 4, 'fill="#2f7fd1">')
+        + f"<title>layer {each.layer}: {signed(each.undone, 2)}</title></rect>"
+        for n, each in enumerate(layers)
+    )
+    names = "".join(
+        f'<text x="{30 + (n + 0.5) * wide:.1f}" y="156" font-size="10" text-anchor="middle" '
+        f'fill="currentColor">{each.layer}</text>'
+        for n, each in enumerate(layers)
+        if n % max(len(layers) // 15, 1) == 0
+    )
+    told = "nats that each layer takes away when it is put back whole"
+    return (
+        f'<figure><svg viewBox="0 0 600 162" role="img" aria-label="{told}">{bars}'
+        f'<line x1="30" x2="590" y1="{y(0):.1f}" y2="{y(0):.1f}" stroke="currentColor" '
+        f'opacity=".4"/>{names}'
+        f'<text x="0" y="18" font-size="11" fill="currentColor">{number(high)}</text></svg>'
+        f'<figcaption class="dim">{told}; grey, what random directions as long take'
+        "</figcaption></figure>"
+    )
 
 
 def _moves(story: Story) -> str:

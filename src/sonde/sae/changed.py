@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from sonde.backends.base import Backend
 from sonde.sae.gained import Feature, Move, Reading, Text, Undone
+from sonde.sae.together import FEATURES, WHOLE, What
 from sonde.schema.analytics import Coefficient
-from sonde.schema.changed import Changed, FeatureMove, PlaceGain, Probe, TokenGain
+from sonde.schema.changed import Changed, FeatureMove, LayerMove, PlaceGain, Probe, TokenGain
 from sonde.statistics.directions import alone, in_family
 
 TOKENS, PLACES = 20, 40
@@ -51,6 +52,7 @@ def told(
     *,
     moved: Sequence[Move],
     undone: Mapping[Feature, Undone],
+    together: Mapping[tuple[int, What], Undone],
     rewards: Rewards,
     owed: Mapping[Feature, float],
     left_out: int,
@@ -94,6 +96,7 @@ def told(
         lost=[each for each in reversed(gained) if each.gain < 0][:TOKENS],
         places=_places(backend, probes, texts, before, after),
         features=sorted(features, key=_rank),
+        layers=[*_layers(together, WHOLE), *_layers(together, FEATURES)],
         reasons=list(reasons),
     )
 
@@ -194,6 +197,22 @@ def _feature(
         reward=owed,
         with_reward=with_reward,
     )
+
+
+def _layers(together: Mapping[tuple[int, What], Undone], what: What) -> list[LayerMove]:
+    each = [(layer, found) for (layer, of), found in together.items() if of == what]
+    family = in_family([found.effect for _, found in each], [found.random for _, found in each])
+    return [
+        LayerMove(
+            layer=layer,
+            what=what,
+            undone=found.effect,
+            random=list(found.random),
+            p=alone(found.effect, found.random),
+            p_family=p,
+        )
+        for (layer, found), p in zip(each, family, strict=True)
+    ]
 
 
 def _correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float | None:

@@ -6,10 +6,13 @@
 3. **Put back** each on the later weights: at every such position of a text its activation is set to
    what it was on the earlier ones. What of the gain goes is what the change of this feature does,
    everything after it recomputed. Random directions, as long at every position, stand beside it.
+
+Whole layers are put back the same way (`sonde.sae.together`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +31,12 @@ from sonde.backends.base import (
 from sonde.sae.autoencoder import Autoencoder
 from sonde.sae.changes import random_direction
 from sonde.sae.evaluate import hook_of
-from sonde.sae.seen import PromptFeatures, look
+from sonde.sae.seen import PromptFeatures, direction_of, look
 from sonde.schema import Hook
 
 RUN = "sonde.gained"
+LEAVING: Final[Hook] = "post_block"
+"""Where a layer is put back whole: what it passes on."""
 
 Saes = Mapping[int, Autoencoder]
 """Dictionaries by layer."""
@@ -81,6 +86,9 @@ class Reading:
     """Of every token of each completion."""
     active: dict[int, list[Active]]
     """By layer: of each text, at the positions that decide."""
+    stream: dict[int, list[Vector]] = field(default_factory=dict)
+    """By layer, of all there are: the residual stream that leaves it, of each text, at the same
+    positions. [position, width]"""
 
 
 @dataclass(frozen=True)
@@ -99,10 +107,15 @@ class Move:
 
 @dataclass(frozen=True)
 class Undone:
-    """What of the gain goes when a feature is put back, and with random directions."""
+    """What of the gain goes when something is put back, and with random directions."""
 
     effect: float
     random: tuple[float, ...]
+
+
+Backs = Callable[[int], Sequence[Row]]
+"""Of a text by its number: the row that puts something back, and one of each random direction as
+long; no rows where nothing changed there."""
 
 
 def read(backend: Backend, texts: Sequence[Text], saes: Saes) -> Reading:
@@ -111,16 +124,22 @@ def read(backend: Backend, texts: Sequence[Text], saes: Saes) -> Reading:
     known = [(text.tokens, text.readout) for text in texts]
     logprobs = [np.array(row) for row in backend.baselines(known, list(set(hooks.values())))]
     active: dict[int, list[Active]] = {layer: [] for layer in saes}
-    for text in texts if saes else ():
+    layers = range(backend.describe().n_layers)
+    stream: dict[int, list[Vector]] = {layer: [] for layer in layers}
+    for text in texts:
         every = tuple(range(len(text.tokens)))
-        held = backend.capture(RUN, text.tokens, sorted(set(hooks.values())), list(saes), every)
+        wanted = sorted({LEAVING, *hooks.values()})
+        held = backend.capture(RUN, text.tokens, wanted, layers, every)
         try:
             for layer, sae in saes.items():
                 [x] = backend.read(RUN, [Site(hooks[layer], layer, every)])
                 active[layer].append(_active(look(sae, x), text))
+            for layer in layers:
+                [x] = backend.read(RUN, [Site(LEAVING, layer, tuple(text.places))])
+                stream[layer].append(x.copy())
         finally:
             backend.drop(RUN, held.generation)
-    return Reading(backend.describe().weights, logprobs, active)
+    return Reading(backend.describe().weights, logprobs, active, stream)
 
 
 def _active(seen: PromptFeatures, text: Text) -> Active:
@@ -175,19 +194,30 @@ def undone(
     say: Callable[[str], None],
 ) -> dict[Feature, Undone]:
     """What of the gain goes with each of these moves, on the loaded weights."""
-    sums = np.zeros((len(chosen), 1 + draws))
-    sites: dict[int, Hook] = {layer: hook_of(sae) for layer, sae in saes.items()}
-    directions = [_directions(saes[move.layer], move, draws, seed) for move in chosen]
+    each = [_backs(saes[move.layer], move, draws, seed) for move in chosen]
+    found = put_back(backend, texts, after, each, draws=draws, say=say)
+    return {(move.layer, move.feature): one for move, one in zip(chosen, found, strict=True)}
+
+
+def put_back(
+    backend: Backend,
+    texts: Sequence[Text],
+    after: Reading,
+    each: Sequence[Backs],
+    *,
+    draws: int,
+    say: Callable[[str], None],
+) -> list[Undone]:
+    """What of the gain goes with each, over all texts together."""
+    sums = np.zeros((len(each), 1 + draws))
     asked: list[tuple[int, list[tuple[int, int]]]] = []
 
     def work() -> Iterator[Work]:
         for number, text in enumerate(texts):
             rows, which = [], []
-            for place, move in enumerate(chosen):
-                here = {at: back for (of, at), back in move.strength.items() if of == number}
-                site = sites[move.layer], move.layer
-                for draw, direction in enumerate(directions[place] if here else ()):
-                    rows.append(_row(*site, here, direction))
+            for place, back in enumerate(each):
+                for draw, row in enumerate(back(number)):
+                    rows.append(row)
                     which.append((place, draw))
             if rows:
                 asked.append((number, which))
@@ -199,18 +229,21 @@ def undone(
         base = after.logprobs[number].sum()
         for row, values in zip(scores.rows, scores.values, strict=True):
             sums[which[row]] += base - values.sum()
-    return {
-        (move.layer, move.feature): Undone(float(row[0]), tuple(row[1:].tolist()))
-        for move, row in zip(chosen, sums, strict=True)
-    }
+    return [Undone(float(row[0]), tuple(row[1:].tolist())) for row in sums]
 
 
-def _directions(sae: Autoencoder, move: Move, draws: int, seed: int) -> list[Vector]:
+def _backs(sae: Autoencoder, move: Move, draws: int, seed: int) -> Backs:
     """A feature's own decoder row, then random ones of its length."""
-    own: Vector = sae.W_dec[move.feature].detach().cpu().numpy().astype(np.float32)
+    own = direction_of(sae, move.feature)
     length = np.float32(np.linalg.norm(own))
     drawn = (random_direction(len(own), seed, move.feature, draw) for draw in range(draws))
-    return [own, *(length * each for each in drawn)]
+    directions = [own, *(length * one for one in drawn)]
+
+    def back(text: int) -> list[Row]:
+        here = {at: strength for (of, at), strength in move.strength.items() if of == text}
+        return [_row(hook_of(sae), move.layer, here, one) for one in directions] if here else []
+
+    return back
 
 
 def _row(hook: Hook, layer: int, back: Mapping[int, float], direction: Vector) -> Row:

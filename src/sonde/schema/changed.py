@@ -73,6 +73,22 @@ class FeatureMove(Wire):
     """Correlation of its activity with the reward over the run, within groups."""
 
 
+class LayerMove(Wire):
+    """A whole layer put back to what it was where completions are decided."""
+
+    layer: int
+    what: Literal["all features", "all + error"]
+    """Every feature that changed, at once, or all of the residual stream that leaves the layer."""
+    undone: float
+    """What of the gain goes."""
+    random: list[float]
+    """The same of random directions, as long at every position."""
+    p: float | None
+    """Share of these, itself among them, that undo at least as much, either way."""
+    p_family: float | None
+    """The same corrected over all layers that were put back in the same way."""
+
+
 class Changed(Wire):
     """What became of a policy between two checkpoints. Step 0 is the model it began as."""
 
@@ -97,6 +113,9 @@ class Changed(Wire):
     places: list[PlaceGain]
     features: list[FeatureMove]
     """By what putting them back undoes, then by the reward, then by how they go with it."""
+    layers: list[LayerMove] = []
+    """Every layer whole, from the first on, then all features of those that were watched; none
+    where that was not tried."""
     reasons: list[str]
     """What could not be told, and why."""
 

@@ -19,6 +19,7 @@ export type Correlation = Schemas["Correlation"];
 export type ChangedAnswer = Schemas["ChangedAnswer"];
 export type Changed = Schemas["Changed"];
 export type FeatureMove = Schemas["FeatureMove"];
+export type LayerMove = Schemas["LayerMove"];
 export type TokenGain = Schemas["TokenGain"];
 export type Vocabulary = Schemas["Vocabulary"];
 export type VocabularyFeature = Schemas["VocabularyFeature"];

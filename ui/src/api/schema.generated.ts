@@ -1378,6 +1378,11 @@ export interface components {
             gained: components["schemas"]["TokenGain"][];
             /** Last */
             last: number;
+            /**
+             * Layers
+             * @default []
+             */
+            layers?: components["schemas"]["LayerMove"][];
             /** Left Out */
             left_out: number;
             /** Lost */
@@ -2520,6 +2525,27 @@ export interface components {
             records_written: number;
             /** Tokens */
             tokens: number;
+        };
+        /**
+         * LayerMove
+         * @description A whole layer put back to what it was where completions are decided.
+         */
+        LayerMove: {
+            /** Layer */
+            layer: number;
+            /** P */
+            p: number | null;
+            /** P Family */
+            p_family: number | null;
+            /** Random */
+            random: number[];
+            /** Undone */
+            undone: number;
+            /**
+             * What
+             * @enum {string}
+             */
+            what: "all features" | "all + error";
         };
         /**
          * LayerRange
