@@ -111,7 +111,7 @@ it("a stranger comes from the first page to a feature that is judged on a checkp
   await page.getByRole("heading", { name: `Feature ${name.split(":")[1] ?? ""}` }).waitFor();
   await page.getByRole("heading", { name: "What it means" }).waitFor();
   await page.getByRole("region", { name: "Causal tests made so far, table" }).getByRole("link", { name: /^trained@checkpoint-\d$/ }).first().waitFor();
-  await page.getByRole("heading", { name: "Activity over the run" }).waitFor();
+  await page.getByRole("heading", { name: /^Where it was strongest/ }).waitFor();
   await picture(page, "finding-feature", { of: "body", height: 1000 });
   const clicks = await page.evaluate(() => Number(sessionStorage.getItem("clicks")));
   process.stdout.write(`from the first page to what the feature means: ${clicks} clicks\n`);
@@ -239,10 +239,10 @@ it("what changed is told once the command that stands there was run, and a featu
   const command = await panel.getByLabel("Command that compares checkpoints").innerText();
   const directory = join(place.dataDirectory, "runs", RUN);
   expect(command).toBe(`sonde runs changed ${directory}`);
-  const words = ["-m", "sonde", ...command.split(" ").slice(1), "--probes", "4", "--features", "2", "--draws", "3"];
+  const words = ["-m", "sonde", ...command.split(" ").slice(1), "--probes", "3", "--features", "2", "--draws", "1"];
   await promisify(execFile)(PYTHON, words, { cwd: ROOT });
   await page.reload();
-  await panel.getByText(/^From the model it began as to checkpoint-\d+, \d+ tokens of 4 completions gained .* in log-probability together\./).waitFor();
+  await panel.getByText(/^From the model it began as to checkpoint-\d+, \d+ tokens of 3 completions gained .* in log-probability together\./).waitFor();
   const table = (label: string) => panel.getByRole("region", { name: `${label}, table` }).locator("tbody tr");
   expect(await table("Tokens that gained").count()).toBeGreaterThan(0);
   expect(await table("Places that gained the most").count()).toBeGreaterThan(0);
