@@ -1,4 +1,7 @@
-"""What a rank does around a step, and what its methods reply."""
+"""What a rank does around a step, and what its methods reply.
+
+Rows that name tokens and rows that want the likeliest are in one batch.
+"""
 
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +14,7 @@ from sonde.backends.vllm.heads import Shard
 from sonde.backends.vllm.requests import Requests, Span
 from sonde.backends.vllm.spec import ARGUMENT, CaptureSpec, RequestSpec
 from sonde.backends.vllm.taps import Step
-from sonde.backends.vllm.worker import Rank, SondeWorker
+from sonde.backends.vllm.worker import Rank, SondeWorker, with_likeliest
 from sonde.schema import Hook
 
 CAPTURE = RequestSpec("u", (), CaptureSpec("run@1", ("mlp_in",), (0,), (0, 1)))
@@ -81,3 +84,18 @@ def test_source_runs_answer_to_the_contracts_names(worker: SondeWorker) -> None:
     assert worker.drop_patch_source_run("run@1")
     assert not worker.drop_patch_source_run("run@1")
     assert worker.sonde_read("run@1", sites) == [None, None]
+
+
+def test_rows_that_want_the_likeliest_get_them_beside_rows_that_name_theirs() -> None:
+    logprobs = torch.tensor([[0.0, -1, -2, -3], [-3.0, -2, 0, -1], [-1.0, 0, -2, -3]])
+    found = with_likeliest(logprobs, {0: [3]}, {1: 2, 2: 1})
+    assert found == {0: [3], 1: [2, 3], 2: [1]}
+
+
+def test_a_row_that_names_its_tokens_or_wants_none_is_left_as_it_is() -> None:
+    logprobs = torch.zeros(2, 4)
+    assert with_likeliest(logprobs, {0: [1]}, {0: 1, 1: 0}) == {0: [1]}
+
+
+def test_more_than_there_are_is_all_of_them() -> None:
+    assert sorted(with_likeliest(torch.zeros(1, 3), {}, {0: 99})[0]) == [0, 1, 2]

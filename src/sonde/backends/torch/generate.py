@@ -2,12 +2,17 @@
 
 One sequence at a time through the model's own forward pass, in the same blocks and row groups as
 everything else: the first token's log-probabilities have the bits of the same patch in a sweep.
+
+A prompt's own tokens are scored by the one pass that ran it. After position i the model says what
+it expects at position i + 1, so every token but the first is scored by the residual before it, with
+the bits that a prompt ending there would give: a causal model's row does not know what follows it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -18,12 +23,16 @@ from sonde.backends.torch.layout import Layout
 from sonde.backends.torch.packed.cells import PlacedWrite, Sources, place, plan_cell
 from sonde.backends.torch.packed.plan import KeysValues, RowPlan, block_size, using
 from sonde.backends.torch.packed.segments import Segments
+from sonde.backends.torch.packed.unembedding import Unembedding
 from sonde.backends.torch.packed.writes import Writes, applied, write_entering
 from sonde.backends.torch.path import Path
-from sonde.backends.torch.prompt_scores import prompt_scores
 from sonde.backends.torch.whole import every_row
 from sonde.errors import BadRequest, EngineError
 from sonde.schema import Hook
+
+CPU_ROWS: Final = 64
+GPU_ROWS: Final = 256
+"""Rows of a prompt whose logits, over the whole vocabulary, exist at a time."""
 
 
 @dataclass
@@ -78,9 +87,44 @@ def _prompt(path: Path, final: Tensor, request: GenerateRequest) -> tuple[Prompt
     def check(normaliser: Tensor, n_tokens: int) -> None:
         _check_finite(normaliser, n_tokens, request)
 
-    return prompt_scores(
+    return _prompt_scores(
         path.unembedding, final, request.tokens, request.prompt_logprobs or 0, check
     )
+
+
+def _prompt_scores(
+    unembedding: Unembedding,
+    final: Tensor,
+    tokens: Sequence[int],
+    likeliest: int,
+    check: Callable[[Tensor, int], None],
+) -> tuple[PromptToken, ...]:
+    """Residuals after the last layer [n, width] and the n tokens -> the tokens from the second on.
+
+    `check` is given the normalisers of some rows, and how many tokens the first of them has seen.
+    """
+    step = CPU_ROWS if final.device.type == "cpu" else GPU_ROWS
+    out: list[PromptToken] = []
+    for start in range(0, len(tokens) - 1, step):
+        stop = min(start + step, len(tokens) - 1)
+        with torch.inference_mode():
+            logits, normaliser = unembedding.distribution(final[start:stop])
+            check(normaliser, start + 1)
+            out += _scored(logits - normaliser[:, None], tokens[start + 1 : stop + 1], likeliest)
+    return tuple(out)
+
+
+def _scored(logprobs: Tensor, tokens: Sequence[int], likeliest: int) -> Iterator[PromptToken]:
+    """[rows, vocabulary], and the token that came after each row."""
+    own = logprobs.gather(1, torch.tensor(tokens, device=logprobs.device)[:, None])
+    ranks = (logprobs >= own).sum(-1).tolist()
+    best = logprobs.topk(likeliest)
+    rows = zip(
+        tokens, own[:, 0].tolist(), ranks, best.indices.tolist(), best.values.tolist(), strict=True
+    )
+    for token, logprob, rank, ids, values in rows:
+        place = ids.index(token) + 1 if token in ids else rank  # of equals, one comes first
+        yield PromptToken(token, logprob, place, dict(zip(ids, values, strict=True)))
 
 
 def _recomputed(

@@ -9,17 +9,20 @@ that may come from any thread (a run was dropped) is put down without waiting, a
 the next step, at once when nobody is driving.
 """
 
+import time
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import RLock
-from typing import Any
+from threading import RLock, Thread
+from typing import Any, Final
 
 from sonde.backends.vllm.spec import ARGUMENT, RequestSpec
 from sonde.errors import EngineError, EngineLost
 
 News = tuple[str, tuple[Any, ...]]
 FAILED = {"abort", "error"}
+LOOK_SECONDS: Final = 0.5
+"""How often the note of an engine's death is looked at."""
 
 
 class Driver:
@@ -156,3 +159,32 @@ def _is_the_engines(error: Exception) -> bool:
 
     known = isinstance(error, EngineDeadError | RuntimeError | OSError | TimeoutError)
     return known or type(error) is Exception
+
+
+def wake_on_death(client: Any) -> None:
+    """From now on, end what waits for this engine client once its engine is dead.
+
+    vLLM's client of an engine in another process notes its death, and refuses what is asked after
+    that. What was asked before is left waiting for ever: a call on the ranks always, a step when
+    the engine was killed too hard to say goodbye. So the note is looked at.
+    """
+    if getattr(client, "resources", None) is None:
+        return  # the engine is in this process
+    parts = (client.resources, client.utility_results, client.outputs_queue)  # not the client:
+    Thread(target=_watch, args=parts, name="sonde-waking", daemon=True).start()  # it may be freed
+
+
+def _watch(resources: Any, calls: dict[Any, Any], outputs: Any) -> None:
+    while not resources.engine_dead:
+        time.sleep(LOOK_SECONDS)
+    _wake(calls, outputs)
+
+
+def _wake(calls: dict[Any, Any], outputs: Any) -> None:
+    """End the calls that wait for a reply, and the step that waits for outputs."""
+    from vllm.v1.engine.exceptions import EngineDeadError
+
+    for waiting in list(calls.values()):
+        if not waiting.done():
+            waiting.set_exception(EngineDeadError())
+    outputs.put_nowait(EngineDeadError())

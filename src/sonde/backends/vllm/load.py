@@ -23,7 +23,7 @@ from sonde.backends.torch.loading.reasons import one_line
 from sonde.backends.torch.loading.special import special_tokens
 from sonde.backends.torch.loading.tokenizer import load_tokenizer
 from sonde.backends.vllm.backend import VllmBackend
-from sonde.backends.vllm.driver import Driver
+from sonde.backends.vllm.driver import Driver, wake_on_death
 from sonde.backends.vllm.facts import facts_of
 from sonde.backends.vllm.installed import check_installed
 from sonde.backends.vllm.merged import whole_checkpoint
@@ -35,7 +35,6 @@ from sonde.backends.vllm.options import (
 )
 from sonde.backends.vllm.proof import prove
 from sonde.backends.vllm.starting import START_SECONDS, time_limit
-from sonde.backends.vllm.waking import wake_on_death
 from sonde.errors import BadRequest
 
 BINDING = "VLLM_CPU_OMP_THREADS_BIND"

@@ -5,10 +5,12 @@ every reply is plain data. Names that vLLM's worker might have one day are avoid
 three that deal with source runs are those of the patching contract. No code comes from clients.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from sonde.backends.torch.cpu import instruction_sets
 from sonde.backends.torch.loading.checkpoint import refuse_non_finite
@@ -17,7 +19,6 @@ from sonde.backends.vllm import eager
 from sonde.backends.vllm.adapters import Edges, edges_of, hooks_of
 from sonde.backends.vllm.captured import RankRuns
 from sonde.backends.vllm.heads import Shard
-from sonde.backends.vllm.likeliest import mend_sampler
 from sonde.backends.vllm.requests import Requests, Span
 from sonde.backends.vllm.rows import arrivals, kind_of, watch
 from sonde.backends.vllm.spec import read_spec, to_bytes
@@ -84,7 +85,7 @@ class SondeWorker:
         self.sonde_rank = _rank(runner, edges, shard, eager_on_demand)
         if eager_on_demand and kind_of(runner) == "V2":
             eager.steps_of_v2(runner, lambda: self.sonde_rank.busy)
-        mend_sampler(runner)
+        _mend_sampler(runner)
         return {
             "layers": list(edges),
             "hooks": hooks_of(edges),
@@ -162,3 +163,35 @@ def _mend_pipeline(runner: Any) -> None:
     runner.intermediate_tensors = runner.get_model().make_empty_intermediate_tensors(
         batch_size=runner.max_num_tokens, dtype=runner.model_config.dtype, device=runner.device
     )
+
+
+def _mend_sampler(runner: Any) -> None:
+    """Let requests for the likeliest tokens share a batch with requests that name theirs.
+
+    vLLM's V1 sampler answers a batch in one way: when some request names token ids, every request
+    gets those columns, and one that wanted the likeliest tokens gets nothing, in silence. The V2
+    sampler does it right. The V1 sampler is given the likeliest ids of those requests by name, too.
+    """
+    if kind_of(runner) == "V2" or not hasattr(runner, "sampler"):
+        return
+    sampler = runner.sampler
+    gather = sampler.gather_specific_token_logprobs
+
+    def gathered(logprobs: Tensor, named: dict[int, list[int]], sampled: Tensor) -> Any:
+        batch = runner.input_batch
+        counts = {batch.req_id_to_index[r]: k for r, k in batch.num_logprobs.items()}
+        return gather(logprobs, with_likeliest(logprobs, named, counts), sampled)
+
+    sampler.gather_specific_token_logprobs = gathered
+
+
+def with_likeliest(
+    logprobs: Tensor, named: Mapping[int, list[int]], counts: Mapping[int, int]
+) -> dict[int, list[int]]:
+    """The named ids by row, and for rows that want their `counts` likeliest instead, those."""
+    wanted = {row: count for row, count in counts.items() if row not in named and count > 0}
+    found = {
+        row: logprobs[row].topk(min(count, logprobs.shape[-1])).indices.tolist()
+        for row, count in wanted.items()
+    }
+    return {**named, **found}

@@ -8,7 +8,6 @@ import torch
 
 from sonde.backends.base import Row
 from sonde.backends.torch.backend import TorchBackend
-from sonde.backends.torch.packed.chunk_bytes import rough_bytes
 from sonde.backends.torch.packed.memory import (
     ChunkBytes,
     largest_chunk,
@@ -17,6 +16,7 @@ from sonde.backends.torch.packed.memory import (
     rough_cell_bytes,
     rough_row_bytes,
 )
+from sonde.backends.torch.packed.scorer import rough_bytes
 from sonde.errors import RequestTooLarge
 from tests.backends.torch.tiny import (
     Scored,

@@ -1,18 +1,32 @@
-"""From the name of a model to a directory on this machine."""
+"""From the name of a model to a directory on this machine.
+
+A Hugging Face id is fetched, or taken from the Hugging Face cache: the whole model before anything
+is loaded, so that an id becomes an ordinary directory and every check of one applies to both. It
+also fails at once: asked for an id while offline, transformers itself tries again for three
+quarters of a minute.
+"""
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import LocalEntryNotFoundError
+
 from sonde.backends.torch.loading.aliases import ALIASES, alias_file
 from sonde.backends.torch.loading.gguf_file import OLDER, cache_name, converted
-from sonde.backends.torch.loading.hub import from_hub
-from sonde.backends.torch.loading.reasons import unknown_model
+from sonde.backends.torch.loading.reasons import one_line, unknown_model
 from sonde.runs.checkpoint_name import CheckpointName
 from sonde.runs.layout import RunLayout
 
 GGUF = ".gguf"
+WANTED = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt"]
+UNWANTED = [
+    "*/*",  # other formats, in folders of their own
+    "consolidated*",  # the publisher's own format: the same weights again
+    "model.*.safetensors",  # variants in another precision
+]
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,21 @@ def locate(name: str, say: Callable[[str], None]) -> Located:
         raise unknown_model(name, f"there is no file or directory {path.absolute()}")
     say(f"looking for {name} on the Hugging Face Hub; a first download can take minutes")
     return Located(from_hub(name), known_as=name)
+
+
+def from_hub(name: str) -> Path:
+    """The directory that holds the model `name`; safetensors, tokenizer and configuration only."""
+    try:
+        return Path(snapshot_download(name, allow_patterns=WANTED, ignore_patterns=UNWANTED))
+    except LocalEntryNotFoundError as error:
+        why = one_line(error.__cause__ or error)
+        reason = (
+            f"no such path, nothing in the Hugging Face cache, and the Hub is out of reach ({why})"
+        )
+        raise unknown_model(name, reason) from error
+    except (OSError, ValueError) as error:
+        reason = f"no such path, and the Hugging Face Hub has no such model ({one_line(error)})"
+        raise unknown_model(name, reason) from error
 
 
 def older_names(alias: str) -> list[str]:

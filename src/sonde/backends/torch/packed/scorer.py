@@ -2,30 +2,47 @@
 
 1. **Window**   prompts whose cells share chunks, run unpatched side by side (`windows`, `traces`).
 2. **Compare**  what writes put down with what is there: rows that change nothing need no work.
-3. **Chunk**    the cells that are left, as many as fit the memory budget (`scoring`, `memory`).
+3. **Chunk**    the cells that are left, as many as fit the memory budget (`scoring`, `memory`): by
+                a rough bound, and where that does not suffice by the measured peak.
 4. **Read out** what comes of each chunk (`readouts`), while the next one is prepared on a GPU.
 
 Made anew when the weights change, so nothing here is older than they are.
+
+Planning makes some ten small objects a cell, none of them garbage before the sweep is over. The
+garbage collector looks through all of them again and again, which took a quarter of the time that a
+sweep over many short prompts takes on a GPU; so it is put off while cells are planned.
 """
 
+import gc
+import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
 import torch
 from torch import Tensor
+from transformers import PreTrainedModel
 
-from sonde.backends.base import Cost, Readout, Scores, Work, Write
+from sonde.backends.base import Cost, Readout, Scores, Work, Write, logprobs_of
 from sonde.backends.check import check_tokens
+from sonde.backends.torch.cpu.threads import one_thread_each
 from sonde.backends.torch.packed import scoring
-from sonde.backends.torch.packed.cells import PackedCell
-from sonde.backends.torch.packed.chunk_bytes import peak_of_chunk, rough_bytes, source_bytes
-from sonde.backends.torch.packed.collector import put_off
+from sonde.backends.torch.packed.cells import PackedCell, Sources
 from sonde.backends.torch.packed.joint import NotAlike, joined
-from sonde.backends.torch.packed.memory import ChunkBytes, largest_chunk, measure
+from sonde.backends.torch.packed.memory import (
+    ChunkBytes,
+    largest_chunk,
+    measure,
+    peak_bytes,
+    rough_cell_bytes,
+    rough_row_bytes,
+)
 from sonde.backends.torch.packed.readouts import Distribution, read_out
+from sonde.backends.torch.packed.trace import Trace
 from sonde.backends.torch.packed.traces import Traces
 from sonde.backends.torch.packed.windows import together
 from sonde.backends.torch.path import Path
@@ -252,3 +269,72 @@ def _next_by_next(items: Iterator[T]) -> Iterator[T]:
         if item is None:
             return
         yield item
+
+
+def rough_bytes(path: Path, trace: Trace) -> float:
+    """More than one row of a chunk needs, when every row is a cell of its own."""
+    if path.name != "packed":  # recurrent layers keep more than their weights tell
+        return float("inf")
+    heads = path.model.config.get_text_config().num_attention_heads
+    per_row = rough_row_bytes(path.layout.sites[0].layer)
+    return 2 * per_row + rough_cell_bytes(trace.keys_values[0].keys, heads, max(trace.lengths))
+
+
+def peak_of_chunk(
+    path: Path,
+    prompt: scoring.Prompt,
+    read: Callable[[Tensor, Sequence[scoring.Prompt]], Tensor],
+    cells: int,
+    first: int,
+) -> int:
+    """Peak memory of cells with suffixes from `first`, read out by `read`."""
+    enters = max(len(path.layout.sites) - 2, 0) if path.name == "packed" else 0
+    plans = [PackedCell(i, (), first, enters, ()) for i in range(cells)]
+    nothing = Sources(prompt.trace.residuals[0, :0], None)
+    launched = replace(path, graphs=None)
+    last = scoring.Prompt(0, replace(prompt.work, readout=logprobs_of([0])), prompt.trace)
+    with torch.inference_mode(), one_thread_each():  # what other threads do is out of sight
+        batch = peak_bytes(
+            lambda: launched.start(prompt.trace, plans, nothing).final(), path.model.device
+        )
+        final = prompt.trace.last().repeat(cells, 1)
+        graded = peak_bytes(lambda: read(final, [last] * cells), path.model.device)
+    return batch + graded + cells * source_bytes(path.model)
+
+
+def source_bytes(model: PreTrainedModel) -> int:
+    """What one write's source takes while it is gathered, weighed and put down."""
+    width: int = model.config.get_text_config().hidden_size
+    return 6 * 4 * width
+
+
+@dataclass
+class _Inside:
+    """The collector is the whole process's, and so is the count of those who put it off."""
+
+    count: int = 0
+    was_on: bool = True
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_inside = _Inside()
+
+
+@contextmanager
+def put_off() -> Iterator[None]:
+    """Inside the block nothing is searched for garbage; what nobody refers to goes all the same.
+
+    The last to leave puts back what the first one found.
+    """
+    with _inside.lock:
+        if not _inside.count:
+            _inside.was_on = gc.isenabled()
+            gc.disable()
+        _inside.count += 1
+    try:
+        yield
+    finally:
+        with _inside.lock:
+            _inside.count -= 1
+            if not _inside.count and _inside.was_on:
+                gc.enable()

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("vllm")
 pytestmark = pytest.mark.vllm
 
-from sonde.backends.vllm.waking import wake_on_death  # noqa: E402
+from sonde.backends.vllm.driver import wake_on_death  # noqa: E402
 from sonde.errors import EngineLost  # noqa: E402
 from tests.backends.vllm.tiny import on_vllm, save  # noqa: E402
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sonde.backends.base import FromVector, GenerateRequest, PromptToken, Row, write_at
-from sonde.backends.torch import prompt_scores as module
+from sonde.backends.torch import generate as module
 from sonde.backends.torch.backend import TorchBackend
 from sonde.errors import BadRequest, EngineError
 from sonde.schema import CLASSIC_HOOKS

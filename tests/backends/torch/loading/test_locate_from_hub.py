@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from sonde.backends.torch.loading.hub import from_hub
 from sonde.backends.torch.loading.load import load_model
+from sonde.backends.torch.loading.locate import from_hub
 from sonde.errors import UnknownModel
 from tests.tiny_model import save_tiny_model, tiny_tokenizer
 
