@@ -27,9 +27,8 @@ from torch import Tensor
 
 from benchmarks.machine import kept, local, machine, median
 from sonde.sae.activations import JumpRelu, TopK
-from sonde.sae.autoencoder import Autoencoder
+from sonde.sae.autoencoder import Autoencoder, exact_float32
 from sonde.sae.encode import default_budget
-from sonde.sae.precision import exact_float32
 
 SHAPES = {"cpu": (576, 4096, 64), "cuda": (4096, 65536, 100)}
 """Width, features, k."""

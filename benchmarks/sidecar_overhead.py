@@ -34,9 +34,8 @@ from sonde.runs.background import Background
 from sonde.sae.activations import TopK
 from sonde.sae.autoencoder import Autoencoder
 from sonde.training.encoding import Encoder
-from sonde.training.layers import chosen
 from sonde.training.pieces import PassSlice, Sample, places
-from sonde.training.recorder import Recorder
+from sonde.training.recorder import Recorder, chosen
 from sonde.training.session import Session
 
 TARGETS = {"cpu": 0.03, "cuda": 0.05}
@@ -122,9 +121,8 @@ def default_training(directory: Path, steps: int, saes: str | None) -> Any:
     """The preset for the CPU, ready to begin."""
     from sonde.backends.torch.loading.load import load_model
     from sonde.settings import CheckpointConfig
-    from sonde.training.assignments import assignment
     from sonde.training.dictionaries import load_dictionaries
-    from sonde.training.grpo import Policy, prepare
+    from sonde.training.grpo import Policy, assignment, prepare
     from sonde.training.plan import Plan, find_dictionaries, watched_layers
     from sonde.training.presets import PRESETS
 

@@ -121,7 +121,7 @@ def tiny_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Assignment(rows, verify, Task(name="lengths"))
     monkeypatch.setattr(train, "load_policy", lambda *_: Policy(*tiny_run.policy()))
     monkeypatch.setattr("sonde.training.dictionaries.load_dictionaries", lambda *_: tiny_run.saes())
-    monkeypatch.setattr("sonde.training.assignments.assignment", lambda *_, **__: asked)
+    monkeypatch.setattr("sonde.training.grpo.assignment", lambda *_, **__: asked)
 
 
 OPTIONS: dict[str, Any] = {"prompts": None, "reward": None, "archive": False, "strict_resume": True}

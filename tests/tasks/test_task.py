@@ -6,7 +6,7 @@ import pytest
 
 import sonde
 from sonde.errors import BadRequest
-from sonde.tasks import Pairs
+from sonde.tasks import TASKS, Pairs, task
 from sonde.tasks.agreement import AGREEMENT
 from sonde.tasks.facts import CITY, STANDS_IN
 from sonde.tasks.fitness import same_question, trouble
@@ -14,7 +14,6 @@ from sonde.tasks.greater import GREATER_THAN
 from sonde.tasks.induction import INDUCTION, WORDS
 from sonde.tasks.objects import IOI
 from sonde.tasks.pronouns import PRONOUNS
-from sonde.tasks.shipped import TASKS, task
 from sonde.tasks.task import Task, Variant
 
 DIGESTS = {

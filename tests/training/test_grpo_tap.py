@@ -8,8 +8,7 @@ import torch
 
 from sonde.errors import BadTrainer
 from sonde.training.grpo_tap import ROWS, GRPOTap
-from sonde.training.layers import chosen
-from sonde.training.recorder import Recorder
+from sonde.training.recorder import Recorder, chosen
 from tests.tiny_model import tiny_llama
 
 

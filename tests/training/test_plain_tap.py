@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from sonde.training import SidecarCallback
-from sonde.training.layers import chosen
 from sonde.training.plain_tap import PlainTap, length_limit, texts_of
-from sonde.training.recorder import Recorder
+from sonde.training.recorder import Recorder, chosen
 from tests.tiny_model import tiny_llama, tiny_tokenizer
 from tests.training import tiny_run
 

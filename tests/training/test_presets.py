@@ -1,8 +1,8 @@
 import pytest
 
 from sonde.errors import BadRequest
+from sonde.training.plan import default_layers_to_hook
 from sonde.training.presets import PRESETS, find_preset
-from sonde.training.spread import default_layers_to_hook
 
 
 def test_the_presets_are_those_people_know() -> None:

@@ -2,10 +2,11 @@ from typing import Any
 
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model
+from torch import nn
 
-from sonde.errors import BadTrainer, EngineError, HookNeverFired
-from sonde.training.layers import chosen
-from sonde.training.recorder import Recorder, Tokens
+from sonde.errors import BadTrainer, EngineError, HookNeverFired, LayerOutOfRange
+from sonde.training.recorder import Recorder, Tokens, chosen, decoder_layers
 from tests.tiny_model import tiny_llama
 
 IDS = torch.tensor([[3, 4, 5, 6], [7, 8, 9, 10]])
@@ -76,3 +77,22 @@ def test_reading_does_not_wait_for_the_device() -> None:
         torch.cuda.set_sync_debug_mode("default")
 
     assert torch.equal(read[0], hidden[TOKENS.rows.cuda(), TOKENS.positions.cuda()])
+
+
+def test_the_layers_of_a_model_are_found_with_and_without_an_adapter() -> None:
+    model = tiny_llama(layers=3)
+    assert list(decoder_layers(model)) == list(model.model.layers)
+    wrapped = get_peft_model(model, LoraConfig(r=2, target_modules=["q_proj"]))
+    assert chosen(wrapped, [0, 2])[2] is model.model.layers[2]
+
+
+def test_a_layer_that_is_not_there_is_named() -> None:
+    with pytest.raises(LayerOutOfRange, match=r"layer 3 .* 3 layers"):
+        chosen(tiny_llama(layers=3), [0, 3])
+
+
+def test_a_model_without_its_layers_is_refused() -> None:
+    model = tiny_llama(layers=3)
+    model.model.layers = nn.ModuleList(list(model.model.layers)[:2])
+    with pytest.raises(BadTrainer, match="no list of 3 layers"):
+        decoder_layers(model)

@@ -205,9 +205,8 @@ def carry_out(plan: Plan, options: dict[str, Any], threads: int, *, first: bool)
     """Load, train, and show how it went."""
     import torch
 
-    from sonde.training.assignments import assignment
     from sonde.training.dictionaries import load_dictionaries
-    from sonde.training.grpo import prepare
+    from sonde.training.grpo import assignment, prepare
 
     torch.set_num_threads(threads)
     count = plan.recipe.max_steps * plan.recipe.prompts_per_step

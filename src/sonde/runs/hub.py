@@ -30,7 +30,7 @@ from sonde.runs.lock import holder
 from sonde.runs.notify import Inotify, why_not
 from sonde.runs.places import Begin
 from sonde.runs.tail import CompanionCursor, Notice, RecordCursor
-from sonde.runs.turns import Turns
+from sonde.runs.waiting import Turns
 from sonde.runs.watched import (
     MISSING_SECONDS,
     POLL_SECONDS,

@@ -26,9 +26,9 @@ from sonde.runs.ids import Companion, check_text, key_text, run_digest
 from sonde.runs.layout import RunLayout
 from sonde.runs.lines import BadLine, Lines, check
 from sonde.runs.listing import Closed, Listing, list_run
-from sonde.runs.news import News
 from sonde.runs.reader import read_object
 from sonde.runs.tails import was_cut
+from sonde.runs.waiting import News
 from sonde.runs.withheld import Withheld
 
 CUT_SECONDS = 0.1

@@ -5,7 +5,8 @@ precision are settled once, when a file is read. It is not a module to train; it
 with, and no gradients flow through it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +18,11 @@ from sonde.sae import encode
 from sonde.sae.activations import Activation
 from sonde.sae.active import Active
 from sonde.sae.norms import Norm, normalise, undo
-from sonde.sae.precision import exact_float32
+
+mkldnn: Any = torch.backends.mkldnn  # its precision settings have no types
+
+_EXACT = {"ieee", "none"}
+"""Settings under which a float32 product has float32 factors. "none" is the default."""
 
 
 @dataclass(frozen=True)
@@ -202,3 +207,23 @@ class Autoencoder:
         """What the encoder is multiplied with. [tokens, d_in], float32"""
         y, _, _ = normalise(x.float(), self.norm_in)
         return y - self.b_dec if self.subtract_b_dec else y
+
+
+@contextmanager
+def exact_float32(device: torch.device) -> Iterator[None]:
+    """Products with float32 factors and sums, no autocast and no gradients, inside the block.
+
+    A training process may run under autocast, or have asked for TF32 or bfloat16 products. Both
+    would change which features are selected without a word. The precision is a setting of the whole
+    process: it is changed only where it has to be, and put back afterwards.
+    """
+    settings: tuple[Any, ...] = (torch.backends.cuda.matmul, mkldnn.matmul)
+    loose = [(each, each.fp32_precision) for each in settings if each.fp32_precision not in _EXACT]
+    try:
+        for setting, _ in loose:
+            setting.fp32_precision = "ieee"
+        with torch.no_grad(), torch.autocast(device.type, enabled=False):
+            yield
+    finally:
+        for setting, before in loose:
+            setting.fp32_precision = before

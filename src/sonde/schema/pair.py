@@ -1,4 +1,7 @@
-"""Two prompts that differ in one thing, as one row of a study of many."""
+"""Two prompts that differ in one thing, as one row of a study of many.
+
+Tasks that come with Sonde give such pairs: they follow from a name, a number and a seed.
+"""
 
 from typing import Annotated
 
@@ -34,3 +37,25 @@ class PromptPair(Wire):
     of a role; `end` is the prompt's last token, unless a role is called so."""
     cluster: Annotated[str, Field(max_length=1_000)] | None = None
     """What pairs share that are not independent: a template, a subject."""
+
+
+class TaskEntry(Wire):
+    """One behaviour."""
+
+    name: str
+    what: str
+    """In one sentence."""
+    pairs: int
+    """How many distinct pairs there are."""
+
+
+class TaskList(Wire):
+    """The tasks there are."""
+
+    tasks: list[TaskEntry]
+
+
+class TaskPairs(Wire):
+    """Some pairs of a task: those of the same number and seed everywhere."""
+
+    pairs: list[PromptPair]

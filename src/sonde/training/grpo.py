@@ -4,9 +4,11 @@ Loading is the caller's: a policy comes in loaded, and so do the dictionaries. W
 decided here is only how TRL is set up, so that a script of your own can do the same in a few lines.
 """
 
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,10 +16,16 @@ from datasets import Dataset
 from peft import LoraConfig
 from trl import GRPOConfig, GRPOTrainer
 
+from sonde.errors import BadReward
 from sonde.sae.autoencoder import Autoencoder
 from sonde.training.metadata import Task, resume_step
 from sonde.training.plan import LORA_ALPHA, LORA_DROPOUT, LORA_RANK, LORA_TARGETS, Plan
+from sonde.training.rewards.catalog import catalog_task, load_catalog
+from sonde.training.rewards.descriptions import questions
+from sonde.training.rewards.plugin import load_verifier
 from sonde.training.rewards.reward_function import RewardFunction, Verifier
+from sonde.training.rewards.topics import load_topics
+from sonde.training.rewards.verifier import CatalogVerifier
 from sonde.training.sidecar import Existing, SidecarCallback
 from sonde.training.stopping import Terminated
 from sonde.training.summary import StepSummary
@@ -63,6 +71,31 @@ class Training:
         except Exception as error:
             self.sidecar.close("failed", f"{type(error).__name__}: {error}")
             raise
+
+
+def assignment(count: int, seed: int, *, prompts: Path | None, reward: str | None) -> Assignment:
+    """Questions and verifier; `prompts` and `reward` replace those of the catalog."""
+    catalog = load_catalog()
+    asked = [
+        {"prompt": each.prompt, "target": each.target} for each in questions(catalog, count, seed)
+    ]
+    task = catalog_task(catalog) if reward is None and prompts is None else Task(name=reward)
+    return Assignment(
+        rows=asked if prompts is None else read_prompts(prompts, count),
+        verify=load_verifier(reward) if reward else CatalogVerifier(catalog, load_topics()),
+        task=task,
+    )
+
+
+def read_prompts(path: Path, count: int) -> list[dict[str, Any]]:
+    """One JSON object a line, each with a `prompt`; begun again from the top when they run out."""
+    try:
+        rows = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
+        raise BadReward(f"cannot read prompts from {path}: {error}") from error
+    if not rows or not all(isinstance(row, dict) and "prompt" in row for row in rows):
+        raise BadReward(f"{path}: every line must be a JSON object with a `prompt`")
+    return [rows[number % len(rows)] for number in range(count)]
 
 
 def prepare(

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sonde.errors import MissingDictionary
+from sonde.errors import BadRequest, MissingDictionary
 from sonde.sae import shipped
 from sonde.settings import CheckpointConfig
 from sonde.training.presets import SHIPPED, Preset, Recipe
-from sonde.training.spread import default_layers_to_hook
 
 LORA_RANK: Final = 16
 LORA_ALPHA: Final = 32
@@ -88,6 +87,18 @@ def watched_layers(preset: Preset, n: int, attach: str, saes: str | None = None)
         nearest = {min(here, key=lambda each: abs(each - layer)) for layer in layers}
         layers = sorted(nearest) if len(nearest) == n else layers
     return tuple(layers)
+
+
+def default_layers_to_hook(num_layers: int, n: int) -> list[int]:
+    """`n` layers spread evenly from layer 0: 30 and 2 give [0, 15]. All where there are no more."""
+    if n < 1:
+        raise BadRequest(
+            f"sae_num_layers is {n}; watch at least 1 layer, or none with sae_attach off"
+        )
+    if n >= num_layers:
+        return list(range(num_layers))
+    stride = num_layers // n
+    return [index * stride for index in range(n)]
 
 
 def find_dictionaries(preset: Preset, saes: str | None, layers: tuple[int, ...]) -> dict[int, str]:

@@ -5,19 +5,21 @@ for many reasons (generation, old log-probabilities, the reference, evaluation, 
 backward pass when gradients are checkpointed); only the pass inside the block is read.
 
 What is kept is a copy of the chosen rows: no graph, no dense activation, and no wait for the
-device. Every layer reads the same tokens, once.
+device. Every layer reads the same tokens, once. Which modules are layers is told by their
+structure, never by a name.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from sonde.backends.torch.hooking import edge_tap
-from sonde.errors import BadTrainer, EngineError, HookNeverFired
+from sonde.errors import BadTrainer, EngineError, HookNeverFired, LayerOutOfRange
 from sonde.schema import HOOK_TABLE
 
 
@@ -95,3 +97,33 @@ class Recorder:
             rows = tokens.rows.to(hidden.device, non_blocking=True)
             positions = tokens.positions.to(hidden.device, non_blocking=True)
             self._found[index] = hidden.detach()[rows, positions]
+
+
+def decoder_layers(model: Any) -> nn.ModuleList:
+    """The layers of a causal language model, wrapped or not."""
+    wanted = model.config.get_text_config().num_hidden_layers
+    roots = [_decoder(model), model]
+    for root in roots:
+        for module in root.modules():
+            if isinstance(module, nn.ModuleList) and len(module) == wanted:
+                return module
+    raise BadTrainer(
+        f"{type(model).__name__} has no list of {wanted} layers, as its configuration says; "
+        "the sidecar reads decoder models of the transformers library"
+    )
+
+
+def chosen(model: Any, indices: Sequence[int]) -> dict[int, nn.Module]:
+    """The layers with these numbers."""
+    layers = decoder_layers(model)
+    for index in indices:
+        if not 0 <= index < len(layers):
+            raise LayerOutOfRange(index, len(layers))
+    return {index: layers[index] for index in indices}
+
+
+def _decoder(model: Any) -> nn.Module:
+    """The text part, where a model can say which it is: a vision tower has layers too."""
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    found: nn.Module = inner.get_decoder() if hasattr(inner, "get_decoder") else inner
+    return found if isinstance(found, nn.Module) else model

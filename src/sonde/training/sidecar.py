@@ -35,10 +35,9 @@ from sonde.settings import CheckpointConfig, load_settings
 from sonde.training.description import dictionaries, run_info
 from sonde.training.encoding import Encoder
 from sonde.training.grpo_tap import GRPOTap
-from sonde.training.layers import chosen
 from sonde.training.metadata import Task, drift, metadata, never_recorded, read_metadata
 from sonde.training.plain_tap import PlainTap, length_limit
-from sonde.training.recorder import Recorder
+from sonde.training.recorder import Recorder, chosen
 from sonde.training.session import CAPACITY, Ended, Session
 from sonde.training.summary import StepSummary
 from sonde.training.worktree import commit, find_worktree

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sonde.schema.task import TaskList, TaskPairs
+from sonde.schema.pair import TaskList, TaskPairs
 from sonde.tasks import TASKS, pairs
 from tests.server.tiny_server import Served, chatting_backend, served
 

@@ -22,8 +22,8 @@ from sonde.schema.completion import Asking
 from sonde.server.completion.blame import blaming
 from sonde.server.completion.capturing import CaptureArguments, plan_capture
 from sonde.server.completion.chat_prompt import chat_tokens
+from sonde.server.completion.decoding import text_offsets, token_offsets
 from sonde.server.completion.fields import refuse_chat_fields, refuse_completion_fields
-from sonde.server.completion.offsets import text_offsets, token_offsets
 from sonde.server.completion.patching import resolve
 
 MOST_CHOICES = 1024

@@ -4,11 +4,16 @@ A token is not a piece of text: it may hold part of a character, and some tokeni
 space of a word that comes first. So tokens are decoded after some letters, which are then taken
 away, and text is held back while its last character is not whole. Text that might become a stop
 string is held back too.
+
+Where the tokens of an echoed prompt begin in its text is told here as well.
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from os.path import commonprefix
 from typing import Protocol
+
+from sonde.backends.base import Backend
 
 PARTIAL = "\N{REPLACEMENT CHARACTER}"
 """What the bytes of half a character are decoded to."""
@@ -143,3 +148,23 @@ class StopStrings:
             if any(string.startswith(end) for string in self._strings):
                 return n
         return 0
+
+
+def text_offsets(text: str, backend: Backend) -> tuple[int, ...]:
+    """Of the tokens of a text. Special tokens cover nothing and begin where the one before does."""
+    return tuple(accumulate((start for start, _ in backend.offsets(text)), max))
+
+
+def token_offsets(tokens: Sequence[int], text: str, backend: Backend) -> tuple[int, ...]:
+    """Of tokens that were given as such, in the text they decode to.
+
+    Decoded one after the other: a token begins where the text that is certain before it ends. Some
+    tokenizers leave out the space of the first word, and then all else begins that much earlier.
+    """
+    decoder = Decoder(InnerText(backend), ())
+    starts, length = [], 0
+    for token in tokens:
+        starts.append(length)
+        length += len(decoder.push(token))
+    length += len(decoder.finish())
+    return tuple(min(max(start - (length - len(text)), 0), len(text)) for start in starts)

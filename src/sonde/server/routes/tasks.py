@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from sonde.schema.task import TaskEntry, TaskList, TaskPairs
+from sonde.schema.pair import TaskEntry, TaskList, TaskPairs
 from sonde.server.parts import Parts
 from sonde.tasks import TASKS, task
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from sonde.sae.precision import exact_float32
+from sonde.sae.autoencoder import exact_float32
 from tests.sae.formulas import activations, dictionary
 
 CPU = torch.device("cpu")
