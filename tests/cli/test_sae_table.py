@@ -5,7 +5,7 @@ from sonde.sae.density import Density
 from sonde.sae.evaluate import CrossEntropy, Evaluation
 from sonde.sae.health import Health
 from sonde.sae.judgement import Alike, Judgement, Labelled
-from sonde.sae.probing.concepts import Told
+from sonde.sae.probing.concepts import ConceptAccuracy
 from sonde.sae.probing.letters import Letters
 
 DENSITY = Density(3, 0.25, 1, 0.01, (0, 1, 8, 4))
@@ -38,7 +38,7 @@ def test_dictionaries_are_columns_and_kinds_of_text_are_rows() -> None:
 def test_what_was_asked_for_is_in_the_table_and_what_is_missing_is_a_dash() -> None:
     letters = Letters(19, 950, 0.78, 0.55, 1.2, 0.002)
     full = judged(
-        0.1, letters=letters, concepts={"plural": Told(0.9, 0.95, 1.0)},
+        0.1, letters=letters, concepts={"plural": ConceptAccuracy(0.9, 0.95, 1.0)},
     )  # fmt: skip
     text = table([("15", full), ("21", judged(0.2))])
     assert row(text, "  absorbed") == ["0.20", "%", "—"]

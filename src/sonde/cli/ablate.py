@@ -292,8 +292,8 @@ def _hub(asked: dict[str, Any]) -> Any:
     return hub_of(asked["output_dir"], asked["config"])
 
 
-def _test(asked: dict[str, Any], how: How, numbers: list[int] | None) -> reward.Asked:
-    return reward.Asked(
+def _test(asked: dict[str, Any], how: How, numbers: list[int] | None) -> reward.RewardOptions:
+    return reward.RewardOptions(
         reward=asked["reward"], prompts=asked["prompts"], completions=asked["completions"] or 64,
         step=asked["step"], layer=asked["layer"], features=numbers, how=how[0], value=how[1],
         draws=asked["draws"], seed=asked["seed"], sae=asked["sae"],

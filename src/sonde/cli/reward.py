@@ -27,7 +27,7 @@ OWN = "run"
 
 
 @dataclass(frozen=True)
-class Asked:
+class RewardOptions:
     """What the options say."""
 
     reward: str
@@ -71,7 +71,7 @@ def rewarding(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def test_reward(
-    layout: RunLayout, asked: Asked, shown: Progress, load: Callable[..., Model]
+    layout: RunLayout, asked: RewardOptions, shown: Progress, load: Callable[..., Model]
 ) -> RewardSweep:
     """Sample, grade and tell; what comes out is kept with the run."""
     from sonde.results import Provenance, RewardSweep
@@ -129,7 +129,7 @@ def _step(layout: RunLayout, step: int | None) -> int:
     return there[-1] if step is None else step
 
 
-def _features(layout: RunLayout, asked: Asked) -> tuple[FeatureAxis, Path]:
+def _features(layout: RunLayout, asked: RewardOptions) -> tuple[FeatureAxis, Path]:
     """Which features, and where their dictionary is."""
     from sonde.runs.reader import run_info
     from sonde.sae import shipped
@@ -153,7 +153,7 @@ def _features(layout: RunLayout, asked: Asked) -> tuple[FeatureAxis, Path]:
     return axis, folder
 
 
-def _exam(layout: RunLayout, asked: Asked) -> Exam:
+def _exam(layout: RunLayout, asked: RewardOptions) -> Exam:
     from sonde.reward.exam import exam_of, read_rows
     from sonde.training.rewards.plugin import load_verifier
 

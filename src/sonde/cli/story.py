@@ -227,7 +227,7 @@ def _rewards(
 ) -> _Rewards:
     """The same features tested at every checkpoint; where none are named, the last chooses."""
     found: dict[int, RewardSweep] = {}
-    wanted = reward.Asked(
+    wanted = reward.RewardOptions(
         reward=reward.OWN, prompts=None, completions=asked["completions"], step=None, layer=None,
         features=None, how="remove", value=None, draws=asked["reward_draws"], seed=asked["seed"],
         sae=None, top=asked["follow"],

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonde.engine.candidates import Candidate, Candidates
-from sonde.engine.told import Baseline, Told
+from sonde.engine.prompt_results import Baseline, PromptResults
 from sonde.errors import BadRequest
 from sonde.schema import Control, PromptTokens, Timing
 from sonde.schema.table import (
@@ -89,7 +89,7 @@ class Gathered:
             if dropped.pair not in before:
                 yield TableDropped(dropped=dropped, done=self._done)
 
-    def add(self, candidate: Candidate, told: Sequence[Told]) -> TablePair:
+    def add(self, candidate: Candidate, told: Sequence[PromptResults]) -> TablePair:
         """A pair that is finished; `told` has what came out of it in each direction."""
         first = told[0]
         clean = first.clean()

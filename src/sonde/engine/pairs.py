@@ -23,10 +23,10 @@ from sonde.engine.candidates import Candidate, Candidates, candidates, one_setti
 from sonde.engine.edges import table_cells
 from sonde.engine.gathered import Gathered
 from sonde.engine.plan import Limits
+from sonde.engine.prompt_results import PromptResults
 from sonde.engine.scored import Scored
 from sonde.engine.setting import Graded, Setting, grades_together
 from sonde.engine.sites import CellsOf, SharedCells
-from sonde.engine.told import Told
 from sonde.engine.trial import Trial, run
 from sonde.errors import BadRequest
 from sonde.schema import Estimate, Timing
@@ -45,7 +45,7 @@ class _Open:
     """A pair under way: what has come out of it in each direction."""
 
     candidate: Candidate
-    told: list[Told]
+    told: list[PromptResults]
     cleanup: ExitStack
 
 
@@ -113,7 +113,7 @@ class Flight:
         self._backend, self._asked, self._gathered = backend, asked, gathered
         self._limits, self._cells_of = limits, cells_of
         self._open: dict[int, _Open] = {}
-        self._owner: dict[int, Told] = {}
+        self._owner: dict[int, PromptResults] = {}
         """Trials by their identity."""
         self._unfit: deque[PairOutcome] = deque()
         self.baseline_seconds = self.capture_seconds = 0.0

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sonde.engine.prompt_results import Cell, PromptResults
 from sonde.engine.setting import Graded, Setting
 from sonde.engine.sites import Cells
 from sonde.engine.slopes import moves
-from sonde.engine.told import Cell, Told
 from sonde.engine.trial import run
 from sonde.schema.table import TableMetric, TableVerifying
 from sonde.schema.verification import Verification, VerifiedCell
@@ -40,11 +40,11 @@ class Scored:
         """Nothing is scored yet."""
         self.setting, self.cells = setting, cells
         self._graded = graded
-        self.told = Told(setting, graded[0], cells, graded[1])
+        self.told = PromptResults(setting, graded[0], cells, graded[1])
         """Where values are put, and what makes the events."""
         self.exact: dict[int, list[float | None]] = {}
         """Those that were run: a value of every metric."""
-        self.proof: Told | None = None
+        self.proof: PromptResults | None = None
         """What was run last, with its baseline and its controls."""
         self._starts = np.cumsum([0, *(panel.size for panel in cells.panels)])
         self.changes = np.full(int(self._starts[-1]), np.nan)
@@ -77,7 +77,7 @@ class Scored:
             panel, cell = self.place(number)
             chosen[panel].add(cell)
         only = only_cells(self.cells, chosen)
-        told = Told(self.setting, self._graded[0], only, self._graded[1])
+        told = PromptResults(self.setting, self._graded[0], only, self._graded[1])
         for scores in run(self.setting.backend, told.trials):
             for panel, cell in filter(None, map(told.take, scores)):
                 values = [told.values[panel][metric][cell] for metric in told.metrics]

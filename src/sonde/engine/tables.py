@@ -18,9 +18,9 @@ from sonde.engine.attribution import check_attributable, sweep_attributed, verif
 from sonde.engine.edges import table_cells
 from sonde.engine.pairs import PairEvent, check_pairs, estimate_pairs, sweep_pairs
 from sonde.engine.plan import Limits
+from sonde.engine.prompt_results import PromptResults
 from sonde.engine.setting import Foreign, grades, set_up
 from sonde.engine.sites import CellsOf
-from sonde.engine.told import Told
 from sonde.engine.trial import run
 from sonde.errors import BadRequest
 from sonde.schema import Estimate, Timing
@@ -73,7 +73,7 @@ def sweep_table(
         setting.model = backend.describe()  # of the weights that have just been run
         baseline_seconds = time.perf_counter() - began
         cells = cells_of(setting)
-        told = Told(setting, graded, cells, zeros)
+        told = PromptResults(setting, graded, cells, zeros)
         laid_out = time.perf_counter()
         yield told.start()
         for scores in run(backend, told.trials):

@@ -41,7 +41,7 @@ def reward_found(
     found = []
     for place, feature in enumerate(features):
         own = _of(tests, place)
-        far = _of(against, beside.index(feature)) if feature in beside else _Told()
+        far = _of(against, beside.index(feature)) if feature in beside else _Effect()
         found.append(
             RewardEffect(
                 feature=feature,
@@ -142,7 +142,7 @@ def _signed(value: float) -> str:
     return "0" if float(text) == 0 else text.replace("-", "−")
 
 
-class _Told:
+class _Effect:
     """Mean, interval and p of one column; all None where it was not tested."""
 
     def __init__(
@@ -165,14 +165,14 @@ def _tested(
     return effects(values, seed=seed, resamples=resamples, flips=resamples), values
 
 
-def _of(tested: tuple[Effects, Numbers] | None, place: int) -> _Told:
+def _of(tested: tuple[Effects, Numbers] | None, place: int) -> _Effect:
     """One column. Where all numbers are the same, so is every mean of them."""
     if tested is None:
-        return _Told()
+        return _Effect()
     found, values = tested
     column = values[:, place]
     mean = float(column.mean())
     if (column == column[0]).all():
         same = float(column[0])
-        return _Told(same, same, same, found.p[place], found.p_alone[place])
-    return _Told(mean, found.low[place], found.high[place], found.p[place], found.p_alone[place])
+        return _Effect(same, same, same, found.p[place], found.p_alone[place])
+    return _Effect(mean, found.low[place], found.high[place], found.p[place], found.p_alone[place])

@@ -20,7 +20,7 @@ from sonde.sae.corpus import Contexts
 from sonde.sae.evaluate import WHOLE, Evaluation, evaluate_kinds
 from sonde.sae.features import neighbours
 from sonde.sae.label_file import read_labels
-from sonde.sae.probing.concepts import Told, probe_concepts
+from sonde.sae.probing.concepts import ConceptAccuracy, probe_concepts
 from sonde.sae.probing.letters import Letters, first_letters
 
 TWINS: Final = 0.7
@@ -89,7 +89,7 @@ class Judgement:
     labelled: Labelled | None
     letters: Letters | None = None
     """None where nobody asked, or of a transcoder."""
-    concepts: dict[str, Told] | None = None
+    concepts: dict[str, ConceptAccuracy] | None = None
     """By concept; None where nobody asked."""
 
     @property
@@ -129,7 +129,7 @@ def judge(
     """Each dictionary, with its layer, on the same text and the same words."""
     evaluated = evaluate_kinds(reader, autoencoders, kinds, report)
     letters: Sequence[Letters | None] = [None] * len(autoencoders)
-    told: Sequence[dict[str, Told] | None] = [None] * len(autoencoders)
+    told: Sequence[dict[str, ConceptAccuracy] | None] = [None] * len(autoencoders)
     if concepts:
         report("probing for first letters")
         letters = first_letters(reader, autoencoders)

@@ -35,7 +35,7 @@ class Failure:
 
 def schema_failure(error: RequestValidationError, route: object) -> Failure:
     """What is wrong with the first field that is."""
-    errors = [_Found(_path(each, error.body), each) for each in error.errors()]
+    errors = [_FieldError(_path(each, error.body), each) for each in error.errors()]
     first = errors[0]
     if first.kind == "json_invalid":
         said = first.error.get("ctx", {}).get("error", "it cannot be read")
@@ -43,11 +43,11 @@ def schema_failure(error: RequestValidationError, route: object) -> Failure:
     if not first.path:
         return Failure(f"the body: {_lower(first.expected)}; send a JSON object with its fields")
     same_field = [found for found in errors if found.path[:1] == first.path[:1]]
-    return _failure(min(same_field, key=_Found.rank), same_field, route)
+    return _failure(min(same_field, key=_FieldError.rank), same_field, route)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _FieldError:
     """One of pydantic's errors, and where in the body it is."""
 
     path: list[Part]
@@ -66,7 +66,7 @@ class _Found:
         return -len(self.path), self.kind != "extra_forbidden"
 
 
-def _failure(found: _Found, others: Sequence[_Found], route: object) -> Failure:
+def _failure(found: _FieldError, others: Sequence[_FieldError], route: object) -> Failure:
     param = ".".join(str(part)[:SHOWN] for part in found.path)
     blamed = ".".join(param.split(".")[: BLAMED.get(str(found.path[0]))])
     if found.kind == "extra_forbidden":

@@ -36,7 +36,7 @@ class Transport(Protocol):
 
 
 @dataclass
-class _Seen:
+class _Progress:
     """How far a client was when something first waited for it, and when that was."""
 
     taken: int
@@ -48,7 +48,7 @@ class StalledClients:
     """Looks at connections every now and then."""
 
     seconds: float
-    _seen: WeakKeyDictionary[Transport, _Seen] = field(default_factory=WeakKeyDictionary)
+    _seen: WeakKeyDictionary[Transport, _Progress] = field(default_factory=WeakKeyDictionary)
 
     def cut(self, transports: Iterable[Transport], now: float) -> int:
         """Let go of those that have taken nothing for too long. -> how many"""
@@ -60,7 +60,7 @@ class StalledClients:
             taken = bytes_taken(transport)
             seen = self._seen.get(transport)
             if seen is None or seen.taken != taken:
-                self._seen[transport] = _Seen(taken, now)
+                self._seen[transport] = _Progress(taken, now)
             elif now - seen.since >= self.seconds:
                 transport.abort()
                 gone += 1

@@ -82,7 +82,9 @@ def effects(
     there = ~np.isnan(numbers if under is None else numbers + under)
     n = there.sum(axis=0)
     some = n > 0
-    found = _Found(numbers.shape[1], some, {int(cell): NOTHING for cell in np.flatnonzero(~some)})
+    found = _TestedCells(
+        numbers.shape[1], some, {int(cell): NOTHING for cell in np.flatnonzero(~some)}
+    )
     part = folded.part(some)
     mean, low, high = _where(part, found, method, level, resamples, seed)
     tests = sign_flips(part, flips=flips, seed=seed) if some.any() else None
@@ -114,8 +116,8 @@ def effects(
 
 
 @dataclass(frozen=True)
-class _Found:
-    """Puts numbers of some cells into their places among all."""
+class _TestedCells:
+    """Which cells of all have trials: puts their numbers into their places among all."""
 
     cells: int
     some: NDArray[np.bool_]
@@ -135,7 +137,7 @@ class _Found:
 
 
 def _where(
-    part: Clusters, found: _Found, method: Method, level: float, resamples: int, seed: int
+    part: Clusters, found: _TestedCells, method: Method, level: float, resamples: int, seed: int
 ) -> tuple[Each, Each, Each]:
     """Mean, or ratio, and interval of every cell."""
     if not part.sums.shape[1]:

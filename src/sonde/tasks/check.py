@@ -38,7 +38,9 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _PairRuns:
+    """A pair's question, and what is run to answer it."""
+
     number: int
     question: Question
     runs: list[tuple[Sequence[int], Readout]]
@@ -55,7 +57,7 @@ def verdicts(pairs: Sequence[PromptPair], backend: Backend, *, one_token: bool) 
     asked = []
     for number, pair in enumerate(pairs):
         try:
-            asked.append(_asked(number, pair, backend, one_token))
+            asked.append(_pair_runs(number, pair, backend, one_token))
         except BadRequest as error:
             found[number] = Verdict(None, None, str(error))
     for some in _batches(asked):
@@ -67,7 +69,7 @@ def verdicts(pairs: Sequence[PromptPair], backend: Backend, *, one_token: bool) 
     return [found[number] for number in range(len(pairs))]
 
 
-def _asked(number: int, pair: PromptPair, backend: Backend, one_token: bool) -> _Asked:
+def _pair_runs(number: int, pair: PromptPair, backend: Backend, one_token: bool) -> _PairRuns:
     if why := trouble(pair):
         raise BadRequest(why)
     clean, corrupt = (tuple(_tokens(backend, prompt)) for prompt in (pair.clean, pair.corrupt))
@@ -81,7 +83,7 @@ def _asked(number: int, pair: PromptPair, backend: Backend, one_token: bool) -> 
         for tokens in (clean, corrupt)
         for variant in question.variants
     ]
-    return _Asked(number, question, runs)
+    return _PairRuns(number, question, runs)
 
 
 def _tokens(backend: Backend, prompt: Prompt) -> list[int]:
@@ -105,9 +107,9 @@ def _options(
     return tuple(found)
 
 
-def _batches(asked: Sequence[_Asked]) -> Iterator[list[_Asked]]:
+def _batches(asked: Sequence[_PairRuns]) -> Iterator[list[_PairRuns]]:
     """Pairs of about one length together, and so many that weights are worth reading."""
-    batch: list[_Asked] = []
+    batch: list[_PairRuns] = []
     for each in sorted(asked, key=lambda one: one.tokens):
         if batch and sum(one.tokens for one in batch) + each.tokens > AT_ONCE:
             yield batch

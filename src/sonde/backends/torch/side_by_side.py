@@ -211,8 +211,8 @@ def _forward(
         for layer, site in enumerate(layout.sites):
             stack.callback(site.tap("pre_attn").watch(_wanted).remove)
             _install(stack, site, writes.pop(layer, {}))
-        made = _Made(edit, sequence, position)
-        made.install(stack, layout.sites)
+        edited = _EditInPass(edit, sequence, position)
+        edited.install(stack, layout.sites)
         stack.callback(layout.sites[-1].tap("post_block").watch(leave).remove)
         try:
             model(
@@ -221,7 +221,7 @@ def _forward(
                 use_cache=False,
             )
         except Last as last:
-            made.check()
+            edited.check()
             residual = last.residual.view(-1, last.residual.shape[-1])[:n].clone()
             for write in writes.pop(len(layout.sites), {}).values():
                 write.apply(residual)
@@ -264,7 +264,7 @@ def _install(stack: ExitStack, site: LayerSites, writes: dict[Hook | None, Write
         stack.enter_context(applied(site, inside))
 
 
-class _Made:
+class _EditInPass:
     """An edit in one pass: it must have been made once."""
 
     def __init__(self, edit: Edit | None, sequence: Ints, position: Ints) -> None:

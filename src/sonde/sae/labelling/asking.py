@@ -23,7 +23,7 @@ MOST: Final = 2**20
 
 
 @dataclass(frozen=True)
-class Asked:
+class RemoteModel:
     """One model at one address."""
 
     client: httpx.Client
@@ -57,7 +57,7 @@ class Asked:
 
 
 @contextmanager
-def asking(url: str, model: str | None) -> Iterator[Asked]:
+def asking(url: str, model: str | None) -> Iterator[RemoteModel]:
     """The model at an address: the one that is named, or the only one there is."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
@@ -68,7 +68,7 @@ def asking(url: str, model: str | None) -> Iterator[Asked]:
     with httpx.Client(
         base_url=base, headers=headers, timeout=SECONDS, follow_redirects=False
     ) as client:
-        yield Asked(client, model or _only_model(client), parts.netloc.rpartition("@")[2])
+        yield RemoteModel(client, model or _only_model(client), parts.netloc.rpartition("@")[2])
 
 
 def _only_model(client: httpx.Client) -> str:

@@ -22,7 +22,7 @@ FEW: Final = 5
 
 
 @dataclass(frozen=True)
-class Told:
+class ConceptAccuracy:
     """One concept: balanced accuracies on held-out words, where 0.5 is chance."""
 
     one: float
@@ -39,9 +39,9 @@ class Told:
 
 def probe_concepts(
     reader: Reader, autoencoders: Sequence[tuple[int, Autoencoder]]
-) -> list[dict[str, Told]]:
+) -> list[dict[str, ConceptAccuracy]]:
     """Each dictionary on every concept."""
-    found: list[dict[str, Told]] = [{} for _ in autoencoders]
+    found: list[dict[str, ConceptAccuracy]] = [{} for _ in autoencoders]
     for concept, (these, those) in CONCEPTS.items():
         words = [f" {word}" for word in (*these, *those)]
         prompts = in_sentences(reader, words, SENTENCES)
@@ -53,7 +53,7 @@ def probe_concepts(
             dense = each.encode(x).dense(each.d_sae)
             differs = apart(dense[~unseen], yes[~unseen]).abs()
             order = differs.topk(min(FEW, each.d_sae)).indices
-            told[concept] = Told(
+            told[concept] = ConceptAccuracy(
                 *(_told(rows, yes, unseen) for rows in (dense[:, order[:1]], dense[:, order], x))
             )
     return found

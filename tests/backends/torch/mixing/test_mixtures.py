@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sonde.backends import giving_up
 from sonde.backends.base import Column, Mixture, Readout, logprobs_of
 from sonde.backends.torch.backend import TorchBackend
-from sonde.backends.torch.mixing.known import known
+from sonde.backends.torch.mixing.both_runs import run_both
 from sonde.backends.torch.mixing.mixtures import Mixtures
 from sonde.backends.torch.mixing.parts import Parts
 from sonde.backends.torch.mixing.state import State
@@ -169,5 +169,5 @@ def test_models_whose_heads_are_not_known_are_refused_by_name(name: str) -> None
 def test_a_norm_after_the_heads_is_noticed(name: str, adds: bool) -> None:
     path = backend(name)._current()
     with torch.inference_mode():
-        assert known(path, CORRUPT, CLEAN, [6]).additive is adds
+        assert run_both(path, CORRUPT, CLEAN, [6]).additive is adds
     assert all(callable(each) for each in (Mixtures, Parts, State))

@@ -30,7 +30,7 @@ STOPS: Final[tuple[Hook, ...]] = ("attn_out", "post_attn")
 """Where attention's branch is seen, in the order of choice."""
 
 
-class _Known(Exception):
+class _LayerExit(Exception):
     """Raised inside a layer to leave it: what was wanted of it has been noted."""
 
 
@@ -102,7 +102,7 @@ class Frozen:
             def see(value: Tensor) -> None:
                 had[name] = value.view(-1, value.shape[-1])[:n].clone()
                 if last:
-                    raise _Known
+                    raise _LayerExit
 
             stack.callback(tap.watch(see).remove)
 
@@ -115,7 +115,7 @@ class Frozen:
                 stack.enter_context(applied(site, {"mlp_out": sets}))
             try:
                 out = first_tensor(site.layer(batch.unsqueeze(0), *call.args, **call.kwargs))
-            except _Known:
+            except _LayerExit:
                 pass
             else:
                 assert out is not None

@@ -1,6 +1,6 @@
 """Circuits of one pair of prompts, run side by side: half a layer of all of them at a time.
 
-1. **Know**     both prompts' own runs, and what every node sends in them (`known`).
+1. **Know**     both prompts' own runs, and what every node sends in them (`both_runs`).
 2. **Read**     the streams that some receiver has for itself (`state`); each different one is made
                 once, and goes through its layer's own projections.
 3. **Attend**   in circuits where a head's query, key or value is neither prompt's.
@@ -19,7 +19,7 @@ from torch import Tensor
 from sonde.backends import giving_up
 from sonde.backends.base import Mixture, Scores
 from sonde.backends.check import check_readout, check_tokens
-from sonde.backends.torch.mixing.known import Known, Own, known
+from sonde.backends.torch.mixing.both_runs import BothRuns, Own, run_both
 from sonde.backends.torch.mixing.state import INSIDE, OUTSIDE, OWN, Kinds, State
 from sonde.backends.torch.mixing.wiring import Wiring
 from sonde.backends.torch.packed.readouts import Against, read_out
@@ -65,7 +65,7 @@ class Mixtures:
     def _mix(self, number: int, asked: Mixture, wiring: Wiring) -> Iterator[Scores]:
         n = len(asked.outside)
         reads = sorted({n - 1, *(column.position % n for column in asked.readout.columns)})
-        both = known(self.path, asked.outside, asked.inside, reads)
+        both = run_both(self.path, asked.outside, asked.inside, reads)
         positions, width = both.shape
         each = 4 * (wiring.n_senders + wiring.n_receivers // 4) * positions * width
         step = max(1, min(SIDE_BY_SIDE, BYTES // each))
@@ -92,7 +92,7 @@ class Mixtures:
 class _Run:
     """Some circuits, side by side."""
 
-    known: Known
+    both: BothRuns
     wiring: Wiring
     states: Sequence[State]
 
@@ -120,13 +120,13 @@ class _Run:
         return torch.stack(ends)
 
     def _own(self, kind: int) -> Own:
-        return self.known.inside if kind == INSIDE else self.known.outside
+        return self.both.inside if kind == INSIDE else self.both.outside
 
     def _attention(self, layer: int) -> None:
         receivers = self.wiring.attention(layer)
         kinds = [state.kinds(receivers) for state in self.states]
         z, of = self._heads(layer, receivers, kinds)
-        here = self.known.outside.z[layer]
+        here = self.both.outside.z[layer]
         places: list[tuple[State, int]] = []
         rows: list[Tensor] = []
         for state, each, own in zip(self.states, kinds, of, strict=True):
@@ -136,12 +136,12 @@ class _Run:
                 continue
             inside = torch.from_numpy(heads == INSIDE).to(here.device)[:, None, None]
             mine = here if own is None else z[own]
-            mine = torch.where(inside, self.known.inside.z[layer], mine)
+            mine = torch.where(inside, self.both.inside.z[layer], mine)
             chosen = torch.from_numpy(held).to(here.device)[:, :, None, None]
             rows.append(torch.where(chosen, mine, here))
             places += [(state, column) for column in columns]
         if places:
-            moved = self.known.attn_moved(layer, torch.cat(rows))
+            moved = self.both.attn_moved(layer, torch.cat(rows))
             for (state, column), one in zip(places, moved, strict=True):
                 state.put_column(column, one)
 
@@ -152,16 +152,16 @@ class _Run:
         streams, places = self._streams(receivers, kinds, 2 * layer)
         own: list[int | None] = []
         attended: list[tuple[Tensor, ...]] = []
-        made = None if streams is None else self.known.parts.queries_keys_values(layer, streams)
+        made = None if streams is None else self.both.parts.queries_keys_values(layer, streams)
         for each, place in zip(kinds, places, strict=True):
             mixed = bool((self._kinds_of_heads(each) == OWN).any())
             own.append(len(attended) if mixed else None)
             if mixed:
                 attended.append(self._parts(layer, each, made, place))
         if not attended:
-            return self.known.outside.z[layer][:0], own
+            return self.both.outside.z[layer][:0], own
         q, k, v = (torch.stack(part) for part in zip(*attended, strict=True))
-        return self.known.parts.mixed(layer, q, k, v)[:, :, self.known.first :], own
+        return self.both.parts.mixed(layer, q, k, v)[:, :, self.both.first :], own
 
     def _parts(
         self, layer: int, kinds: Kinds, made: tuple[Tensor, ...] | None, place: Sequence[int]
@@ -171,15 +171,15 @@ class _Run:
         rows = np.full(len(kinds), -1)
         rows[kinds == OWN] = place
         for part in range(3):
-            here = self.known.outside.heads[layer][part]
+            here = self.both.outside.heads[layer][part]
             some = slice(first, first + len(here))
             first = some.stop
             inside = torch.from_numpy(kinds[some] == INSIDE).to(here.device)[:, None, None]
-            mine = torch.where(inside, self.known.inside.heads[layer][part], here)
+            mine = torch.where(inside, self.both.inside.heads[layer][part], here)
             heads = np.flatnonzero(rows[some] >= 0)
             if len(heads) and made is not None:
                 own = made[part][rows[some][heads].tolist(), heads.tolist()]
-                mine[heads.tolist(), self.known.first :] = own
+                mine[heads.tolist(), self.both.first :] = own
             out.append(mine)
         return tuple(out)
 
@@ -195,8 +195,8 @@ class _Run:
         receivers = slice(self.wiring.mlp(layer), self.wiring.mlp(layer) + 1)
         kinds = [state.kinds(receivers) for state in self.states]
         streams, places = self._streams(receivers, kinds, time)
-        here, there = self.known.outside.mlp_out[layer], self.known.inside.mlp_out[layer]
-        made = here[None] if streams is None else self.known.parts.mlp_out(layer, streams)
+        here, there = self.both.outside.mlp_out[layer], self.both.inside.mlp_out[layer]
+        made = here[None] if streams is None else self.both.parts.mlp_out(layer, streams)
         for state, [kind], place in zip(self.states, kinds, places, strict=True):
             if kind != OUTSIDE:
                 mine = there if kind == INSIDE else made[place[0]]

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sonde.backends.torch.mixing.known import Known
+from sonde.backends.torch.mixing.both_runs import BothRuns
 from sonde.backends.torch.mixing.wiring import Bools, Wiring
 
 OUTSIDE: Final = 0
@@ -27,32 +27,32 @@ Kinds = NDArray[np.uint8]
 class State:
     """One circuit, as far as it has been run."""
 
-    def __init__(self, known: Known, wiring: Wiring, edges: Bools, *, computed: bool) -> None:
+    def __init__(self, both: BothRuns, wiring: Wiring, edges: Bools, *, computed: bool) -> None:
         """`computed`: nothing is taken from the inside prompt's run but its embeddings."""
-        self._known, self._wiring = known, wiring
+        self._both, self._wiring = both, wiring
         self._reads = wiring.on_the_way(wiring.matrix(edges))
         self._sent: Kinds = np.zeros(wiring.n_senders, dtype=np.uint8)
         self._computed = computed
         self._select, self._columns = self._laid_out()
         self._live = np.zeros(self._select.shape[1], dtype=bool)
-        n, width = known.shape
-        like = known.outside.streams[0]
+        n, width = both.shape
+        like = both.outside.streams[0]
         self._moved = like.new_zeros(len(self._live), n * width, dtype=torch.float32)
-        start = known.inside.streams[0].float() - like.float()
+        start = both.inside.streams[0].float() - like.float()
         self._put(0, start, OWN if computed else INSIDE)
 
     # What is moved. A column is a sender; or, where a norm follows a layer's heads, a set of them.
 
     def _laid_out(self) -> tuple[Bools, list[tuple[slice, Bools]]]:
         """Which columns each receiver reads; and every layer's, with the heads that each holds."""
-        wiring, known = self._wiring, self._known
+        wiring, both = self._wiring, self._both
         select = [self._reads[:, :1]]
         columns: list[tuple[slice, Bools]] = []
         first = 1
         for layer in range(wiring.graph.n_layers):
             heads = self._reads[:, wiring.heads(layer)]
             held = np.eye(heads.shape[1], dtype=bool)
-            if not known.additive:
+            if not both.additive:
                 held, which = np.unique(heads, axis=0, return_inverse=True)
                 heads = which.ravel()[:, None] == np.arange(len(held))
                 heads &= held.any(1)
@@ -79,10 +79,10 @@ class State:
         where, held = self._columns[layer]
         self._sent[self._wiring.heads(layer)] = kinds
         wanted = (held & (kinds != OUTSIDE)).any(1) & self._select[:, where].any(0)
-        if self._known.additive:
+        if self._both.additive:
             inside = wanted & (kinds == INSIDE)
             for head in np.flatnonzero(inside).tolist():
-                self._put(where.start + head, self._known.heads_moved(layer)[head], INSIDE)
+                self._put(where.start + head, self._both.heads_moved(layer)[head], INSIDE)
             wanted &= ~inside
         chosen = np.flatnonzero(wanted)
         return (where.start + chosen).tolist(), held[chosen] & (kinds != OUTSIDE)
@@ -111,7 +111,7 @@ class State:
         mine = (self._select[receivers] & self._live)[kinds == OWN]
         rows, which = np.unique(mine, axis=0, return_inverse=True)
         used = np.flatnonzero(rows.any(0))
-        base = self._known.outside.streams[time]
+        base = self._both.outside.streams[time]
         weights = torch.from_numpy(rows[:, used].astype(np.float32)).to(base.device)
         moved = weights @ self._moved[torch.from_numpy(used).to(base.device)]
         streams = base.float() + moved.view(-1, *base.shape)

@@ -3,9 +3,9 @@
 from contextlib import ExitStack
 
 from sonde.engine.plan import Limits
+from sonde.engine.prompt_results import PromptResults
 from sonde.engine.setting import grades, set_up
 from sonde.engine.sites import site_cells
-from sonde.engine.told import Told
 from sonde.engine.trial import CellScore, run
 from sonde.schema.table import SweepRequest
 from tests.scripted import Scripted
@@ -22,7 +22,7 @@ def test_a_cell_waits_for_all_beginnings_of_the_answer() -> None:
     with ExitStack() as cleanup:
         setting = set_up(backend, request, Limits(), cleanup)
         graded, zeros = grades(setting)
-        told = Told(setting, graded, site_cells(setting), zeros)
+        told = PromptResults(setting, graded, site_cells(setting), zeros)
         assert len(told.trials) == len(setting.question.variants) > 1
         scores = [score for some in run(backend, told.trials) for score in some]
         assert all(trial.proven for trial in told.trials)

@@ -44,7 +44,7 @@ class Own:
 
 
 @dataclass(frozen=True)
-class Known:
+class BothRuns:
     """Both runs, and what turns one into the other."""
 
     parts: Parts
@@ -75,14 +75,16 @@ class Known:
         return self._of_heads[layer]
 
 
-def known(path: Path, outside: Sequence[int], inside: Sequence[int], reads: Sequence[int]) -> Known:
+def run_both(
+    path: Path, outside: Sequence[int], inside: Sequence[int], reads: Sequence[int]
+) -> BothRuns:
     """Run both prompts, which have one length, by the model's own forward pass.
 
     `reads` are positions that are needed, though the prompts may first differ after them.
     """
     pairs = enumerate(zip(outside, inside, strict=True))
     first = min([*reads, *(place for place, (a, b) in pairs if a != b)])
-    seen, other = _Seen(path), _Seen(path)
+    seen, other = _PassRecorder(path), _PassRecorder(path)
     here, there = seen.run(outside), other.run(inside)
     calls = [call.at(lambda value: value[first:], len(outside)) for call in seen.calls]
     parts = Parts(path, calls, seen.styles(), Noted(path.layout.layer_of))
@@ -94,10 +96,10 @@ def known(path: Path, outside: Sequence[int], inside: Sequence[int], reads: Sequ
                 each.z.append(z[0])
                 each.attn_out.append(parts.attn_out(layer, z)[0])
         additive = all(parts.adds_up(layer, z[None]) for layer, z in enumerate(there.z))
-    return Known(parts, here, there, first, additive)
+    return BothRuns(parts, here, there, first, additive)
 
 
-class _Seen:
+class _PassRecorder:
     """What one forward pass shows."""
 
     def __init__(self, path: Path) -> None:

@@ -20,7 +20,7 @@ Baseline = dict[TableMetric, float | None]
 """An unpatched prompt in every metric; for `recovered`, in the units it is a share of."""
 
 
-class Told:
+class PromptResults:
     """What has come out of a sweep so far, and the events made of it."""
 
     def __init__(
