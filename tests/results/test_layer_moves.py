@@ -33,15 +33,17 @@ def test_the_first_layer_that_takes_gain_away_is_named_and_the_watched_ones_stan
     assert where(LATE) == (
         "Put back whole where these tokens are decided, layer 2 is the first to take more of the "
         "gain away than random directions as long do (+3.8, corrected p 0.0500). Of those that "
-        "were watched, layer 1 takes −2.0 whole, −0.5 with all its features at once; layer 2 "
-        "takes +3.8 whole, +2.5 with all its features at once."
+        "were watched, 1 takes nothing away; 2 takes +3.8 whole, +2.5 with all its features at "
+        "once."
     )
 
 
-def test_a_layer_that_was_watched_and_carries_nothing_is_a_null() -> None:
-    """Taking it back makes the gain larger: that carries none of it either."""
+def test_a_layer_that_was_watched_and_takes_nothing_away_is_a_null() -> None:
+    """Putting it back makes the gain larger: that is none of it either."""
     [told] = nulls(LATE)
-    assert told.startswith("Layer 1, put back whole, takes no more of the gain away")
+    assert told.startswith(
+        "Layer 1, put back whole, takes −2.0 of the gain away, random directions as long −0.5 to"
+    )
     assert told in story_nulls(story(changed=LATE))
 
 

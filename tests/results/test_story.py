@@ -10,6 +10,7 @@ from sonde.results.story import (
     carried,
     learned,
     lost,
+    meaning,
     nulls,
     rewarded,
     since,
@@ -35,8 +36,16 @@ def test_what_it_learned_is_the_ends_of_the_run_and_whether_that_is_a_trend() ->
 
 def test_a_carrier_is_named_with_its_share_of_the_gain() -> None:
     said = carried(story())
-    assert "Of 2 features put back to what they were, 1 do more than random directions" in said
-    assert "15:7 (40.0%), 15:8 (0.8%), of the gain" in said
+    assert "Of 2 features put back to what they were, 1 does more than random directions" in said
+    assert "Followed: 15:7, which takes 40.0% of the gain away, 15:8, which takes 0.8%" in said
+
+
+def test_a_followed_feature_says_what_it_is_brightest_on_and_what_it_promotes() -> None:
+    each = story().followed[0]
+    assert meaning(each) == ["promotes ·wood, <b>"]
+    bright = each.model_copy(update={"bright_on": ["_", " [x"]})
+    assert meaning(bright)[0] == "brightest on “_”, “·[x”"
+    assert meaning(each.model_copy(update={"promotes": []})) == []
 
 
 def test_where_nothing_is_beyond_chance_that_is_the_answer() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from sonde.runs.layout import RunLayout
     from sonde.sae.gained import Feature
     from sonde.schema.changed import Changed
+    from sonde.schema.feature import Feature as Card
     from sonde.schema.story import AtCheckpoint, Chosen, Followed, Story
 
 SAVED = (".html", ".json")
@@ -113,7 +115,7 @@ def tell(
         at = [line.iteration for line in known.metrics]
         active = activity(known, connection, features, at)
     means = [line.rewards_mean for line in known.metrics]
-    promotes, undescribed = _promotes(layout, features)
+    described, undescribed = _described(layout, features)
     return Story(
         made=time.time(),
         run=layout.directory.name,
@@ -125,8 +127,8 @@ def tell(
         gains=[(step, each.gain) for step, each in put_back.items()],
         held_out=[(step, each.reward.reward) for step, each in rewards.found.items()],
         followed=[
-            followed(feature, active[feature], put_back, rewards.found, tokens)
-            for feature, tokens in zip(features, promotes, strict=True)
+            followed(feature, active[feature], put_back, rewards.found, card)
+            for feature, card in zip(features, described, strict=True)
         ],
         chosen=chosen,
         reward=None if tested is None else tested.reward,
@@ -155,7 +157,7 @@ def followed(
     activity: list[float | None],
     put_back: dict[int, Changed],
     rewards: Mapping[int, RewardSweep],
-    promotes: list[str],
+    card: Card | None,
 ) -> Followed:
     """One feature through the checkpoints."""
     from sonde.reward.found import matters
@@ -167,7 +169,8 @@ def followed(
     return Followed(
         layer=feature[0],
         feature=feature[1],
-        promotes=promotes,
+        promotes=[] if card is None else card.promoted,
+        bright_on=[] if card is None else bright_on(card),
         activity=activity,
         course=course,
         moved_since=lasting(course, moved),
@@ -263,8 +266,20 @@ def _trend(steps: list[int], rewards: list[float | None]) -> Any:
     return correlation("all", x, y).spearman
 
 
-def _promotes(layout: RunLayout, features: list[Feature]) -> tuple[list[list[str]], list[str]]:
-    """The tokens each raises, as far as its dictionary is described; and why it is not.
+def bright_on(card: Card) -> list[str]:
+    """The brightest token of each of its most active snippets, the most frequent first."""
+    tokens = (
+        snippet.tokens[snippet.heat.index(max(snippet.heat))]
+        for snippet in card.snippets
+        if snippet.part == "top"
+    )
+    return [token for token, _ in Counter(tokens).most_common(4)]
+
+
+def _described(
+    layout: RunLayout, features: list[Feature]
+) -> tuple[list[Card] | list[None], list[str]]:
+    """What the dictionary says of each, as far as it is described; and why it is not.
 
     What was measured is not lost because a description cannot be read.
     """
@@ -276,8 +291,7 @@ def _promotes(layout: RunLayout, features: list[Feature]) -> tuple[list[list[str
     folder, why = dictionary_of(layout, features[0][0])
     try:
         if folder is not None and (folder / FEATURES).is_file():
-            cards = read_some(folder / FEATURES, [feature for _, feature in features])
-            return [card.promoted for card in cards], []
+            return read_some(folder / FEATURES, [feature for _, feature in features]), []
     except BadRequest as error:
         why = str(error)
-    return [[] for _ in features], [f"which tokens features promote is not known: {why}"]
+    return [None for _ in features], [f"what features mean is not known: {why}"]

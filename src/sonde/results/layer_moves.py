@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from sonde.results.numbers import number, signed
+from sonde.results.numbers import all_of, number, signed
 from sonde.schema.changed import Changed, LayerMove
 
 LEVEL = 0.05
+NOTHING = 0.05
+"""Nats that are told as none."""
 
 
 def whole(changed: Changed) -> dict[int, LayerMove]:
@@ -42,21 +44,32 @@ def where(changed: Changed) -> str:
             f"take more of the gain away than random directions as long do "
             f"({signed(first.undone, 1)}, corrected p {number(first.p_family)})"
         )
-    watched = "; ".join(
-        f"layer {layer} takes {signed(layers[layer].undone, 1)} whole, "
-        f"{signed(each.undone, 1)} with all its features at once"
-        for layer, each in all_features(changed).items()
-        if layer in layers
-    )
+    watched = "; ".join(_watched(layers, all_features(changed)))
     return f"{said}. Of those that were watched, {watched}." if watched else f"{said}."
 
 
+def _watched(layers: Mapping[int, LayerMove], features: Mapping[int, LayerMove]) -> Iterator[str]:
+    """Those that take something away, with what their features do; the others by name."""
+    taking = [layer for layer in features if layer in layers and layers[layer].undone >= NOTHING]
+    others = [str(layer) for layer in features if layer in layers and layer not in taking]
+    if others:
+        yield f"{all_of(others)} {'takes' if len(others) == 1 else 'take'} nothing away"
+    for layer in taking:
+        yield (
+            f"{layer} takes {signed(layers[layer].undone, 1)} whole, "
+            f"{signed(features[layer].undone, 1)} with all its features at once"
+        )
+
+
 def nulls(changed: Changed) -> Iterator[str]:
-    """The watched layers that carry nothing of it, so that none of their features can."""
+    """The watched layers of which it is not shown that any of it has come there."""
     layers = whole(changed)
     for layer in all_features(changed):
-        if layer in layers and not takes(layers[layer]):
+        each = layers.get(layer)
+        if each is not None and not takes(each):
+            low, high = min(each.random, default=0.0), max(each.random, default=0.0)
             yield (
-                f"Layer {layer}, put back whole, takes no more of the gain away than random "
-                "directions as long: what was learned is not in what it passes on there."
+                f"Layer {layer}, put back whole, takes {signed(each.undone, 1)} of the gain away, "
+                f"random directions as long {signed(low, 1)} to {signed(high, 1)}: that what was "
+                "learned has come into the stream by there is not shown."
             )

@@ -5,6 +5,7 @@ Three significant digits, because a reader compares cells and does not copy them
 """
 
 import math
+from collections.abc import Sequence
 
 MINUS = "\N{MINUS SIGN}"
 MISSING = "\N{EM DASH}"
@@ -51,6 +52,12 @@ def decimals_for(magnitude: float) -> int:
 def count(n: int, noun: str, plural: str | None = None) -> str:
     """A count with its noun: 1 layer, 1,350 cells."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def all_of(names: Sequence[str]) -> str:
+    """Names in a sentence: 7, 15 and 21."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def duration(seconds: float) -> str:

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from sonde.results.layer_moves import nulls as not_in_layers
 from sonde.results.layer_moves import where
-from sonde.results.numbers import count, fixed, number, signed
+from sonde.results.numbers import all_of, count, fixed, number, signed
 from sonde.results.tokens import fit, pad, quoted, token_label
 from sonde.schema.story import AtCheckpoint, Followed, Story
 
@@ -78,11 +78,15 @@ def _features(story: Story) -> str:
     names = ", ".join(map(name_of, story.followed))
     if story.chosen == "put back":
         beyond = [each for each in tried if each.p_family is not None and each.p_family <= LEVEL]
-        shares = ", ".join(f"{name_of(each)} ({_share(story, each)})" for each in story.followed)
+        shares = ", ".join(
+            f"{name_of(each)}, which takes {_share(story, each)} of the gain away"
+            for each in story.followed
+        )
         return (
-            f"Of {len(tried)} features put back to what they were, {len(beyond)} do more than "
-            f"random directions as long (corrected p ≤ {LEVEL:g}). Followed are {shares}, of the "
-            "gain. What they do not take away is carried by something else."
+            f"Of {count(len(tried), 'feature')} put back to what they were, {len(beyond)} "
+            f"{'does' if len(beyond) == 1 else 'do'} more than random directions as long "
+            f"(corrected p ≤ {LEVEL:g}). Followed: {shares}. What is left is carried by something "
+            "else."
         )
     none = (
         f"None of those that changed, as far as is known: of {len(tried)} features put back to "
@@ -101,7 +105,7 @@ def since(story: Story) -> str:
     alike: dict[str, list[str]] = {}
     for each in story.followed:
         alike.setdefault(_since(story, each), []).append(name_of(each))
-    told = "; ".join(f"{_all_of(names)} {text}" for text, names in alike.items())
+    told = "; ".join(f"{all_of(names)} {text}" for text, names in alike.items())
     return f"Of the checkpoints {known}: {told}."
 
 
@@ -116,11 +120,6 @@ def _since(story: Story, each: Followed) -> str:
     tested = any(point.reward is not None for point in each.course)
     needed = f"; beyond chance to the reward {at(each.needed_since)}" if tested else ""
     return f"changed beyond chance {at(each.moved_since)}{needed}"
-
-
-def _all_of(names: Sequence[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def lost(story: Story) -> str:
@@ -163,6 +162,14 @@ def name_of(each: Followed) -> str:
     return f"{each.layer}:{each.feature}"
 
 
+def meaning(each: Followed) -> list[str]:
+    """What it is brightest on and what it promotes, as far as its dictionary says."""
+    bright = ", ".join(map(quoted, each.bright_on[:4]))
+    promoted = ", ".join(token_label(token) for token in each.promotes[:6])
+    known = {"brightest on": bright, "promotes": promoted}
+    return [f"{what} {tokens}" for what, tokens in known.items() if tokens]
+
+
 def put_back(each: AtCheckpoint) -> str:
     """+1.21 (random −0.20 to +0.31, p 0.025)."""
     if each.undone is None:
@@ -190,8 +197,7 @@ def story_lines(story: Story, width: int) -> Iterator[str]:
         yield from wrap(answer, width, initial_indent="  ", subsequent_indent="  ")
         yield ""
     for each in story.followed:
-        promoted = " ".join(token_label(token) for token in each.promotes[:6])
-        yield fit(f"{pad(name_of(each), 10)} {f'promotes {promoted}' if promoted else ''}", width)
+        yield fit(f"{pad(name_of(each), 10)} {' · '.join(meaning(each))}", width)
         for at in each.course:
             said = f"checkpoint-{at.step}: put back {put_back(at)}; removed, R {rewarding(at)}"
             yield from wrap(said, width, initial_indent=" " * 4, subsequent_indent=" " * 8)

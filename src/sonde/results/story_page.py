@@ -13,8 +13,8 @@ from sonde.results.layer_moves import whole
 from sonde.results.numbers import fixed, number, signed
 from sonde.results.reward import RewardSweep
 from sonde.results.reward_page import body as reward_body
-from sonde.results.story import QUESTIONS, answers, name_of, nulls, put_back, rewarding
-from sonde.results.tokens import quoted, token_label, visible
+from sonde.results.story import QUESTIONS, answers, meaning, name_of, nulls, put_back, rewarding
+from sonde.results.tokens import quoted, visible
 from sonde.schema.changed import LayerMove
 from sonde.schema.story import Followed, Story
 
@@ -103,8 +103,8 @@ def _layers(story: Story) -> Iterator[str]:
     yield (
         "<p>First whole layers: what the residual stream holds behind a layer is set back to what "
         "it was in the model the run began as, at every position that decides a token of these "
-        "completions. Where that takes nothing away, no feature of the layer carries what was "
-        "learned; behind the last layer it takes all.</p>"
+        "completions. Where that takes nothing away, what was learned comes later; behind the last "
+        "layer it takes all.</p>"
     )
     yield layers_chart(layers)
 
@@ -186,8 +186,7 @@ def _courses(story: Story) -> Iterator[str]:
 
 
 def _titled(each: Followed) -> str:
-    promoted = ", ".join(escape(token_label(token)) for token in each.promotes[:8])
-    return name_of(each) + (f" · promotes {promoted}" if promoted else "")
+    return escape(" · ".join([name_of(each), *meaning(each)]))
 
 
 def chart(steps: Sequence[int], values: Sequence[float | None], name: str) -> str:

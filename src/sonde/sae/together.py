@@ -2,7 +2,8 @@
 
 What training does is rarely the work of one feature. All of the activation says whether what was
 learned has come into the residual stream by that layer at all; all features together, how much of
-that a dictionary describes. Where the first is nothing, no feature of that layer can carry it.
+that a dictionary describes. Where the first is nothing, what was learned comes later, and features
+that take something away there push against others.
 """
 
 from collections import defaultdict

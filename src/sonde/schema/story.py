@@ -37,6 +37,8 @@ class Followed(Wire):
     feature: int
     promotes: list[str]
     """Tokens that its decoder row raises, where its dictionary is described."""
+    bright_on: list[str] = []
+    """The tokens it is brightest on in the text it was described on, the most frequent first."""
     activity: list[float | None]
     """Its mean activation over the recorded tokens of each step, in the order of `steps`."""
     course: list[AtCheckpoint]
