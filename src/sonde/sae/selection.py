@@ -27,6 +27,7 @@ BLOCKS_PER_K: Final = 4
 """Blocks for each value wanted. With four, about 1.15 k values reach the bound."""
 
 _LOW: Final = 0x7FFFFFFF
+"""All bits of a float32 but its sign; also room for a column in the lower half of a key."""
 _NOTHING: Final = np.iinfo(np.int64).min
 
 
@@ -75,7 +76,7 @@ def _maxima(pre: Tensor, blocks: int) -> Tensor:
 def _largest_on_cpu(pre: Tensor, k: int) -> tuple[Tensor, Tensor]:
     values = pre.numpy()
     width = values.shape[1]
-    if width < 2 * BLOCKS_PER_K * k:
+    if width < 2 * BLOCKS_PER_K * k:  # blocks of one column would sift nothing out
         return _ordered(_keys(values, np.arange(width)), k)
     blocks = BLOCKS_PER_K * k
     maxima = _maxima(pre, blocks).numpy()
@@ -87,6 +88,7 @@ def _largest_on_cpu(pre: Tensor, k: int) -> tuple[Tensor, Tensor]:
         return _largest_on_cpu(pre.nan_to_num(-math.inf, math.inf, -math.inf), k)
     longest = int(counts.max())
     sifted = np.full((len(values), longest), _NOTHING)
+    # From one list, row after row, into a rectangle: each row moves to where its line begins.
     shift = np.arange(len(values)) * longest - (np.cumsum(counts) - counts)
     sifted.reshape(-1)[np.arange(len(flat)) + shift[rows]] = _keys(
         values.reshape(-1)[flat], columns
@@ -109,6 +111,8 @@ def _true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
 def _keys(values: NDArray[np.float32], columns: NDArray[np.int64]) -> NDArray[np.int64]:
     """Value and column in one number that sorts by value, and by lower column among equals."""
     numbers = np.where(np.isnan(values), np.float32(-np.inf), values + np.float32(0))  # -0 is 0
+    # As integers, the bits of positive floats are in order; those of negative ones are in reverse,
+    # until all but the sign is turned over. Columns count down: of equals the lower one is larger.
     bits = numbers.view(np.int32)
     ordered = np.where(bits < 0, bits ^ _LOW, bits).astype(np.int64)
     keys: NDArray[np.int64] = (ordered << 32) | (_LOW - columns)
@@ -119,7 +123,7 @@ def _ordered(keys: NDArray[np.int64], k: int) -> tuple[Tensor, Tensor]:
     """The k largest keys of each row, taken apart again. Sorts the keys in place."""
     keys.sort(axis=1)
     top = np.ascontiguousarray(keys[:, : -k - 1 : -1])
-    bits = (top >> 32).astype(np.int32)
+    bits = (top >> 32).astype(np.int32)  # turned over again below, as in `_keys`
     values: NDArray[Any] = np.where(bits < 0, bits ^ _LOW, bits).astype(np.int32).view(np.float32)
     return torch.from_numpy(_LOW - (top & _LOW)), torch.from_numpy(values)
 
@@ -134,6 +138,7 @@ def _largest_on_gpu(pre: Tensor, k: int) -> tuple[Tensor, Tensor]:
     best = _maxima(pre, blocks).topk(k, dim=1, sorted=False).indices
     rounds = torch.arange(size, device=pre.device) * blocks
     columns = (best[:, None, :] + rounds[:, None]).view(n, -1)
+    # Columns that fill no last round have no maximum: they are looked at in any case.
     rest = torch.arange(size * blocks, width, device=pre.device).expand(n, -1)
     columns = torch.cat([columns, rest], dim=1)
     values, places = pre.gather(1, columns).topk(k, dim=1)

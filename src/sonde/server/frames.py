@@ -27,6 +27,7 @@ COMMENTS = 10
 _DIGITS = 12
 """Room for an offset in a long block; beyond 10¹² bytes events are put together one by one."""
 
+# All numbers of four digits as text, each four bytes that are copied as one integer.
 _FOUR = np.frombuffer(b"".join(b"%04d" % number for number in range(10_000)), np.uint32)
 
 
@@ -90,6 +91,7 @@ def _filled_in(block: WholeBlock, before: bytes, after: bytes) -> bytearray:
 
 def _write_digits(made: bytearray, places: Places, numbers: Places) -> None:
     """Write numbers of twelve digits, four at a time, wherever in the text they begin."""
+    # A four-byte number at every byte of the text: they overlap, and any place can be written to.
     fours: NDArray[np.uint32] = np.ndarray(len(made) - 3, np.uint32, made, strides=(1,))
     high = numbers // 10**8
     rest = numbers - high * 10**8

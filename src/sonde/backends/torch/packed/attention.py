@@ -44,6 +44,8 @@ HARMLESS: Final = frozenset(
     | {"past_key_values", "layer_past", "output_hidden_states", "return_dict", "logits_to_keep"}
     | {"output_router_logits", "position_embeddings", "cu_seq_lens_q", "cu_seq_lens_k"}
 )
+"""What may be given and is not looked at: the plan knows positions and who sees whom. Anything else
+might change the result, and is refused."""
 
 
 HALVES: Final = (torch.float16, torch.bfloat16)
@@ -111,6 +113,7 @@ def _attend(
     )
     if plan.shapes is not None:
         plan.shapes.append((layer, _head_shape(rows, own)))
+    # After the writes: what is kept for later calls is what the patched run has.
     if plan.record or plan.only_keys:
         plan.recorded[layer] = own
     if plan.only_keys:
@@ -119,9 +122,11 @@ def _attend(
         own = plan.keys_from[layer]
     if plan.queries is not None:
         plan.queries[layer] = rows.clone()
+    # Far queries read the prefix where it lies; only near ones need it in one table with the rest.
     prefix, near = None if plan.prefix is None else plan.prefix[layer], plan.near
     held = own if prefix is None or not near else prefix.followed_by(own)
     whole = _all_at_once(plan, near, rows, held, style)
+    # Zeros, as padding and rows computed alone are in no block.
     out = rows.new_zeros(*rows.shape[:2], own.values.shape[-1]) if whole is None else whole
     pattern = Pattern.of(plan, layer, rows)
     for block in near if whole is None else ():
@@ -181,6 +186,7 @@ def _attend_block(
     q = _flat(rows).index_select(0, block.queries(heads)).view(block.n_cells, heads, block.size, -1)
     k = _flat(held.keys).index_select(0, keys).view(shape)
     v = _flat(held.values).index_select(0, keys).view(shape)
+    # Fused attention counts what is visible from the first key on: the queries must begin there.
     if q.device.type == "cuda" and block.size == block.n_keys and style.plain and not by_hand:
         mixed = _flash(q, k, v, style.scale)
     else:
@@ -228,7 +234,7 @@ def _fused(rows: Tensor, held: KeysValues, ragged: Ragged, scale: float) -> Tens
         ragged.n_keys,
         ragged.n_keys,
         0.0,
-        True,
+        True,  # causal from the end: a suffix's last query sees the prompt's last key
         False,
         scale=scale,
     )[0]
@@ -282,6 +288,7 @@ def attention_by_hand(
     """
     cells, heads, size, width = q.shape
     kv_heads, n_keys = k.shape[1], k.shape[2]
+    # Heads that share their keys are rows of one product, which then need not be repeated.
     grouped = q.view(cells * kv_heads, -1, width)
     turned = k.view(cells * kv_heads, n_keys, width).transpose(1, 2)
     if style.softcap is None:
@@ -290,12 +297,12 @@ def attention_by_hand(
         )
     else:
         scores = torch.bmm(grouped, turned) * style.scale
-        scores = style.capped(scores) + mask
+        scores = style.capped(scores) + mask  # after the cap, which makes −∞ finite
     scores = scores.view(cells, heads, size, n_keys)
     sinks = None if style.sinks is None else style.sinks.view(1, -1, 1).expand(cells, -1, size)
     weights = softmax(scores, sinks).to(v.dtype)
     if see is not None:
-        weights = weights.contiguous()
+        weights = weights.contiguous()  # for `see` writes to them in place, as one flat table
         see(weights)
     weights = weights.view(cells * kv_heads, -1, n_keys)
     mixed = torch.bmm(weights, v.view(cells * kv_heads, n_keys, -1))

@@ -69,6 +69,7 @@ class PackedRun:
     def final(self) -> Tensor:
         """What is read of each cell, after the last layer: [reads, width], cell by cell."""
         trace, _ = self._given
+        # Without the caller's row numbers, chunks that differ only in them share a captured launch.
         places = tuple([tuple(c[1:]) for c in self.cells])
         return self._launch((places, trace.lengths), self._given, self._compute)
 
@@ -146,12 +147,12 @@ class _Passage:
         entering = self._trace.residuals[layer]
         n_given = n_rows + len(alone)
         rows = entering.new_empty(self._shape.padded(n_given), entering.shape[-1])
-        rows[n_given:] = 0
-        rows[:n_before] = out[:n_before]
+        rows[n_given:] = 0  # padding is computed like the rest: the same in every run
+        rows[:n_before] = out[:n_before]  # the first rows, as cells are in order of joining
         torch.index_select(
             entering, 0, self._segments.trace_rows[n_before:n_rows], out=rows[n_before:n_rows]
         )
-        if joined_alone:
+        if joined_alone:  # each row takes its place in the suffix, which has joined by now
             back = [self._segments.row(cell, position) for cell, position in joined_alone]
             computed = out[n_before : n_before + len(joined_alone)]
             rows.index_copy_(0, self._index(back), computed)
@@ -176,12 +177,8 @@ class _Passage:
         apart = {place: k for k, place in enumerate(alone)}
         joined = [c for c, _ in inside if c < n_cells]
         blocks = self._segments.blocks(n_cells)
-        if (
-            self._compiled is None
-            or joined
-            or not alone
-            or all([patch.in_function for _, patch in inside])
-        ):
+        in_function = all([patch.in_function for _, patch in inside])
+        if self._compiled is None or joined or not alone or in_function:
             plan = self._plan(layer, blocks, n_rows, n_rows)
             self._restore(plan, layer, {c: self._segments.rows_at(c) for c in joined})
             where = self._suffix_or(n_cells, apart, n_rows)
@@ -218,7 +215,7 @@ class _Passage:
         layer, n_cells = n_layers - 1, self._schedule.active(n_layers - 1)
         n_rows = self._segments.rows_of(n_cells)
         alone = self._schedule.alone(layer)
-        n_made = n_cells + len(alone)
+        n_made = n_cells + len(alone)  # only these go all through the layer: no others are read
         keys = self._last_keys(rows[: self._shape.padded(n_rows)], n_rows) if n_cells else {}
         picked = [*self._segments.last_rows(n_cells), *range(n_rows, n_rows + len(alone))]
         batch = rows.new_zeros(self._shape.padded(n_made), rows.shape[-1])
@@ -237,6 +234,7 @@ class _Passage:
             )
             writes = self._writes(layer, lambda cells, _: at[cells], keys=False)
             out[:n_made] = self._run(layer, batch, call, plan, writes)[:n_made]
+        # Cells that join after the last layer, where only what leaves it is written.
         out[n_made:] = self._trace.residuals[n_layers].index_select(0, ends[n_made:])
         edits = self._schedule.entering(n_layers)
         if edits:
@@ -376,14 +374,14 @@ class _Passage:
         self, table: Tensor, n_rows: int, alone: Sequence[tuple[int, int]], total: int
     ) -> Tensor:
         """A per-position table, one entry per row of a padded batch; gathered once per chunk."""
-        key = (table.data_ptr(), table.shape)
+        key = (table.data_ptr(), table.shape)  # layers are mostly called with the same tables
         if key not in self._tables:
             rows = self._segments.trace_rows
             spare = rows.new_zeros(self._shape.multiple)
             self._tables[key] = table.index_select(0, torch.cat([rows, spare]))
         full = self._tables[key]
         if not alone and n_rows:
-            return full[:total]
+            return full[:total]  # rows of a layer begin the packing; any row serves as padding
         rest = np.zeros(total - n_rows, dtype=np.int64)
         rest[: len(alone)] = self._alone_trace_rows(alone)
         return torch.cat([full[:n_rows], table.index_select(0, self._index(rest))])

@@ -5,6 +5,8 @@ A CPU matrix product picks its kernel by the number of rows, and kernels add in 
 in its reproducible mode where its kernels need that (see `reproducible`). Products whose
 weights are laid out beforehand (see `products`) have the same bits for any count above one, and so
 need less padding. On a GPU only a fixed count does the same.
+
+What names rows to a kernel is made here, too: integers on the device, and heads within rows.
 """
 
 from collections.abc import Sequence
@@ -69,6 +71,42 @@ def index_tensor(values: Sequence[int] | NDArray[np.int64], device: torch.device
     if device.type == "cuda" and made.numel() > UNPINNED:
         made = made.pin_memory()
     return made.to(device, non_blocking=True)
+
+
+class ByHead:
+    """A row index [cells, m] turned into flat indices of [rows × heads], once per head count.
+
+    Heads are interleaved within a row: row r, head h is r * heads + h.
+    """
+
+    def __init__(self, index: Tensor) -> None:
+        """`index` is [cells, m]."""
+        self._index = index
+        self._cached: dict[int, Tensor] = {}
+
+    def first(self, n_cells: int, heads: int) -> Tensor:
+        """The flat index of the first cells, ordered [cells, heads, m]."""
+        if heads not in self._cached:
+            head = torch.arange(heads, device=self._index.device)[None, :, None]
+            self._cached[heads] = self._index[:, None, :] * heads + head
+        return self._cached[heads][:n_cells].reshape(-1)
+
+
+class Slots:
+    """Where packed rows are among [cells, heads, size], once per head count."""
+
+    def __init__(self, cell: Tensor, slot: Tensor, size: int) -> None:
+        """Row i is query `slot[i]` of the block's cell `cell[i]`."""
+        self._cell, self._slot, self._size = cell, slot, size
+        self._cached: dict[int, Tensor] = {}
+
+    def first(self, n_rows: int, heads: int) -> Tensor:
+        """The flat places of the first rows, ordered [rows, heads]."""
+        if heads not in self._cached:
+            head = torch.arange(heads, device=self._cell.device)[None, :]
+            flat = (self._cell[:, None] * heads + head) * self._size + self._slot[:, None]
+            self._cached[heads] = flat
+        return self._cached[heads][:n_rows].reshape(-1)
 
 
 def padded(n: int, multiple: int) -> int:

@@ -20,6 +20,8 @@ from sonde.backends.torch.packed.segments import Segments
 
 def in_order(cells: Sequence[PackedCell]) -> list[PackedCell]:
     """Cells in the order in which they join the batch."""
+    # Those with rows of their own first: then at the last layer the cells that are computed at all
+    # are the first ones, and their outputs a slice.
     return sorted(cells, key=lambda cell: (cell.joins, not cell.alone))
 
 

@@ -123,6 +123,7 @@ class Compared:
             changed = ~np.concatenate([np.zeros(0, bool), *same])
             first = _first_changed(prompt, changed)
             for row, cell, at in zip(prompt.work.rows, cells, first.tolist(), strict=True):
+                # Controls are run even where the answer is known, or they would prove nothing.
                 if cell is not None and not row.computed and at > cell.first:
                     cell = self._since(cell, at, prompt)
                 if cell is not None:
@@ -146,6 +147,7 @@ def _first_changed(prompt: Prompt, changed: NDArray[np.bool_]) -> Ints:
     owner, _ = spread(prompt.n_sources)
     positions = end_to_end([write.site.positions for row in rows for write in row.writes])
     first = np.full(len(rows), len(prompt.trace.tokens), dtype=np.int64)
+    # `first[owner] = …` would keep one position of a row that writes several.
     np.minimum.at(first, owner[changed], positions[changed])
     return first
 
@@ -281,6 +283,7 @@ class Pending:
 
 def start_chunk(window: Window, chunk: list[PackedCell], runs: Runs) -> Pending:
     """Run one chunk and read it out."""
+    # In the order in which `_renumbered` counts them.
     some = [w for cell in chunk for w in window.prompts[cell.prompt].work.rows[cell.row].writes]
     trace = window.trace
     sources = (
@@ -306,6 +309,7 @@ def start_or_halve(window: Window, chunk: list[PackedCell], runs: Runs) -> Itera
     else:
         yield started
         return
+    # Outside the handler: its traceback would keep the tensors of the chunk that did not fit.
     middle = len(chunk) // 2
     yield from start_or_halve(window, chunk[:middle], runs)
     yield from start_or_halve(window, chunk[middle:], runs)

@@ -34,7 +34,7 @@ from sonde.backends.torch.packed.plan import (
     Ragged,
     Stretch,
 )
-from sonde.backends.torch.packed.rows import index_tensor
+from sonde.backends.torch.packed.rows import ByHead, Slots, index_tensor
 
 Ints = NDArray[np.int64]
 QUERIES: Final = (4, 8)
@@ -42,42 +42,6 @@ QUERIES: Final = (4, 8)
 with fewer than four rows has other bits."""
 SHORT: Final = 2
 """Blocks of a prompt up to which that pays: each further block of queries costs some operations."""
-
-
-class ByHead:
-    """A row index [cells, m] turned into flat indices of [rows × heads], once per head count.
-
-    Heads are interleaved within a row: row r, head h is r * heads + h.
-    """
-
-    def __init__(self, index: Tensor) -> None:
-        """`index` is [cells, m]."""
-        self._index = index
-        self._cached: dict[int, Tensor] = {}
-
-    def first(self, n_cells: int, heads: int) -> Tensor:
-        """The flat index of the first cells, ordered [cells, heads, m]."""
-        if heads not in self._cached:
-            head = torch.arange(heads, device=self._index.device)[None, :, None]
-            self._cached[heads] = self._index[:, None, :] * heads + head
-        return self._cached[heads][:n_cells].reshape(-1)
-
-
-class Slots:
-    """Where packed rows are among [cells, heads, size], once per head count."""
-
-    def __init__(self, cell: Tensor, slot: Tensor, size: int) -> None:
-        """Row i is query `slot[i]` of the block's cell `cell[i]`."""
-        self._cell, self._slot, self._size = cell, slot, size
-        self._cached: dict[int, Tensor] = {}
-
-    def first(self, n_rows: int, heads: int) -> Tensor:
-        """The flat places of the first rows, ordered [rows, heads]."""
-        if heads not in self._cached:
-            head = torch.arange(heads, device=self._cell.device)[None, :]
-            flat = (self._cell[:, None] * heads + head) * self._size + self._slot[:, None]
-            self._cached[heads] = flat
-        return self._cached[heads][:n_rows].reshape(-1)
 
 
 class _Indices(NamedTuple):
@@ -139,9 +103,11 @@ class Segments:
         """The row of the unpatched run that each packed row would have."""
         self._counts = -(-self._n_tokens // block)
         self._far = device.type == "cpu"
+        # What lies beyond FAR is `far`'s: blocks there would copy a long prefix for a few queries.
         count = -(-(min(self._longest, FAR) if self._far else self._longest) // block)
         self._blocks = [b for index in range(count) for b in self._blocks_of(index)]
         self._far_masks: FarMasks = {}
+        # Then packed rows are the block's, in order, and need not be looked up.
         self._only_block = len(self._blocks) == 1 and not (self._far and self._longest > FAR)
         self._is_fused = device.type == "cuda"  # one block a prompt there
         if self._is_fused:
@@ -190,7 +156,7 @@ class Segments:
         own, base = self.first[cells], self._base[cells]
         if not len(cells):
             return []
-        order = np.lexsort((-own, base))
+        order = np.lexsort((-own, base))  # its last key counts first: the prompt
         ends, offset = self._n_tokens[cells], self.offset[cells]
         first = ends - 1 if last else np.maximum(own, FAR)
         row = cells if last else offset + first - own
@@ -231,6 +197,7 @@ class Segments:
         on_cpu, count = self.device.type == "cpu", len(cells)
         n_tokens, n_keys = self._n_tokens[cells], int(self._counts[cells].max()) * self._size
         longest = int(n_tokens.max())
+        # On a CPU the query ends a block of four: fewer rows have other bits (`QUERIES`).
         first = max(0, longest - size) if on_cpu else n_keys - size
         slot = n_tokens - 1 - first
         whole = count == len(self.first) or ragged is not None
@@ -274,6 +241,8 @@ class Segments:
         cells = np.flatnonzero((self.first < end) & (self._n_tokens > begin))
         if self.device.type != "cpu":
             return [self._block(begin, self._size, index, cells)]
+        # The smallest size that holds a cell's queries. A block smaller than the whole ends where
+        # they end, and so begins earlier than they do; its keys stay those of the whole block.
         sizes = np.array([*[n for n in QUERIES if n < self._size], self._size])
         needed = end[cells] - np.maximum(self.first[cells], begin)
         short = self._counts[cells] <= SHORT
@@ -292,6 +261,7 @@ class Segments:
         @cache  # holds no `self`: in a cycle a chunk's indices would outlive it
         def indices() -> _Indices:
             positions = np.arange(begin, begin + size)
+            # `begin` may lie before `lowest`: those positions are the block before's.
             has = (positions >= np.maximum(first, lowest)) & (positions < n_tokens)
             query = np.where(has, offset + positions - first, 0)
             cell, slot = np.nonzero(has)
@@ -329,6 +299,7 @@ def _keys(first: Ints, begin: Ints, base: Ints, n_keys: int, n_tokens: Ints) -> 
     `first` is each cell's first position of its own, `begin` its row there, `base` the row of its
     prompt's position 0, and `n_tokens` its prompt's length: [cells, 1].
     """
+    # Row 0 stands in for keys after the prompt: no query is that far, so all of them are masked.
     keys = np.arange(n_keys)
     own = (keys >= first) & (keys < n_tokens)
     return np.where(own, begin + keys - first, np.where(keys < first, base + keys, 0))
@@ -346,6 +317,7 @@ def whole_prompts(
     if device.type == "cuda":
         return [_whole_prompt(start, n, device) for start, n in zip(starts, sizes, strict=True)]
     size, near = blocks[0], min(max(sizes), FAR)
+    # Nothing is shared while prompts are recorded: all keys are their own, from position 0 on.
     far = [
         Stretch(FAR, start + FAR, n - FAR, 0, start, start)
         for start, n in zip(starts, sizes, strict=True)

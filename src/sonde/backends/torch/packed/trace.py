@@ -121,6 +121,7 @@ class _Laid:
         ids: list[int] = []
         positions: list[int] = []
         for tokens, size in zip(prompts, self.sizes, strict=True):
+            # Any token would do: no position sees one after it.
             ids += [*tokens, *[tokens[-1]] * (size - len(tokens))]
             positions += [min(i, len(tokens) - 1) for i in range(size)]
         ids += [ids[-1]] * (self.n_rows - len(ids))
@@ -159,6 +160,7 @@ def record(
 
 def _lay(lengths: Sequence[int], shape: RowShape, device: torch.device) -> _Laid:
     blocks = [block_size(device, n) for n in lengths]
+    # On a GPU a prompt is one block of queries, and blocks must not share rows.
     groups = [1 if device.type == "cpu" else block for block in blocks]
     sizes = tuple(padded(n, group) for n, group in zip(lengths, groups, strict=True))
     n_rows = shape.padded(sum(sizes))
@@ -290,6 +292,7 @@ def _cut_calls(
     calls: list[LayerCall], take: Callable[[Tensor], Tensor], length: int
 ) -> list[LayerCall]:
     """The calls for one prompt's rows, cut once for all layers that are called with the same."""
+    # Most layers are called with the same tables. `calls` keeps them alive: no two have one id.
     keys = [(*call.kwargs, *map(id, (*call.args, *call.kwargs.values()))) for call in calls]
     cut = {key: call.at(take, length) for key, call in dict(zip(keys, calls, strict=True)).items()}
     return [cut[key] for key in keys]
@@ -312,6 +315,7 @@ def _stop(edges: list[Tensor], value: Tensor) -> None:
 
 def is_per_position(value: Tensor, length: int) -> bool:
     """Whether there is one entry per position: [1, length, …] or [length]."""
+    # By shape alone: a layer of any architecture may be called with anything, under any name.
     if value.ndim >= 2:
         return value.shape[0] == 1 and value.shape[1] == length
     return value.ndim == 1 and value.shape[0] == length
