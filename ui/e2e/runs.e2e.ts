@@ -49,6 +49,15 @@ it("a trainer that is killed is shown as stopped, in the list and on its page", 
   await page.getByRole("row", { name: /killed/ }).getByText("stopped without ending").waitFor();
 });
 
+it("a browser whose language Intl does not know draws its plots too", async () => {
+  const { page, faults } = await openPage(browser);
+  await page.addInitScript(() => Object.defineProperty(navigator, "language", { value: "en-US@posix", configurable: true }));
+  await page.goto(`${server.url}/live/one`);
+  await page.getByRole("heading", { name: "Reconstruction loss" }).waitFor();
+  expect(await page.evaluate(() => navigator.language)).toBe("en-US");
+  expect(faults.filter(unexpected)).toEqual([]);
+});
+
 it("runs have their reward beside them, and lie over one another as the address says", async () => {
   const { page, faults } = await openPage(browser);
   await page.goto(`${server.url}/runs`);

@@ -16,10 +16,15 @@ export class PageNotSent extends Error {
 
 export function lazily<P>(load: Load<P>): LazyExoticComponent<ComponentType<P>> {
   return lazy(() =>
-    load().catch(() => {
-      throw new PageNotSent();
+    load().catch((error: unknown) => {
+      throw isNotSent(error) ? new PageNotSent() : error;
     }),
   );
+}
+
+/** Whether a file did not come; what else goes wrong while one is run is told as what it is. */
+export function isNotSent(error: unknown): boolean {
+  return error instanceof Error && /dynamically imported module|importing a module script|preload css/i.test(error.message);
 }
 
 const AFTER_MS = 1_500;

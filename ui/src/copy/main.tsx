@@ -1,5 +1,6 @@
 /** The script of such a file: the copy is in the document, as JSON. */
 
+import "../app/language";
 import { createRoot } from "react-dom/client";
 import "../app/colors.css";
 import "../app/app.css";

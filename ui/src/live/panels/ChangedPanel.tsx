@@ -1,16 +1,16 @@
 /** What the policy now does that it did not: tokens that gained, and the features that moved with them. */
 
 import * as analytics from "../../api/analytics";
-import type { Changed, FeatureMove, LayerMove, TokenGain } from "../../api/analytics";
+import type { Changed, FeatureMove, TokenGain } from "../../api/analytics";
 import { useCopy } from "../../copy/copied";
 import { CopyButton } from "../../widgets/CopyButton";
 import { ListTable, type Column } from "../../widgets/ListTable";
 import { count, number, signed } from "../../widgets/numbers";
 import { readable, tokenLabel } from "../../widgets/tokens";
 import { useAsked, type Scene } from "../scene";
-import { Bar } from "../test/Bar";
 import type { FeatureName } from "../view/address";
 import { changedCommand } from "../view/testing";
+import { LayerMoves, randomRange } from "./LayerMoves";
 import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";
 
@@ -28,14 +28,6 @@ const AT: readonly Column[] = [
   { name: "before", about: "Its log-probability at the earlier checkpoint." },
   { name: "after", about: "At the later one." },
   { name: "after the words" },
-];
-const LAYERS: readonly Column[] = [
-  { name: "layer", about: "The residual stream that leaves it, where completions are decided." },
-  { name: "put back", about: "What of the gain goes, as a bar; ticks are random directions." },
-  { name: "undone", about: "What of the gain goes when it is put back, whole, to what it was on the earlier checkpoint." },
-  { name: "random", about: "The same of random directions of the same length: from the least to the most." },
-  { name: "corrected p", about: "Share of these that undo at least as much, corrected over all layers." },
-  { name: "all features", about: "The same of all its features at once, where it was watched." },
 ];
 const FEATURES: readonly Column[] = [
   { name: "feature", about: "Layer and number." },
@@ -69,7 +61,8 @@ export function ChangedPanel({ scene }: { readonly scene: Scene }) {
         </NothingHere>
       )}
       {found && <Gains found={found} />}
-      {found && <Layers layers={found.layers ?? []} />}
+      {found && <LayerMoves layers={found.layers ?? []} />}
+      {found && found.features.length > 0 && <h3>Features put back, one at a time</h3>}
       {found && found.features.length > 0 && (
         <ListTable label="Features that moved" columns={FEATURES} tall>
           {found.features.map((each) => (
@@ -146,34 +139,6 @@ function GainTable({ label, gains }: { readonly label: string; readonly gains: r
       ))}
     </ListTable>
   );
-}
-
-/** Every layer put back whole; of those that were watched, all features at once beside it. */
-function Layers({ layers }: { readonly layers: readonly LayerMove[] }) {
-  const whole = layers.filter(({ what }) => what === "all + error");
-  const features = new Map(layers.filter(({ what }) => what === "all features").map((each) => [each.layer, each.undone]));
-  if (whole.length === 0) return null;
-  const reach = Math.max(...whole.map(({ undone }) => Math.abs(undone)));
-  return (
-    <ListTable label="Layers put back" columns={LAYERS} tall>
-      {whole.map(({ layer, undone, random, p_family: p }) => (
-        <tr key={layer} className={p !== null && p <= LEVEL ? "significant" : ""}>
-          <th scope="row">{layer}</th>
-          <td>
-            <Bar row={{ effect: undone, random: random.filter((each) => Math.abs(each) <= reach) }} reach={reach} />
-          </td>
-          <td>{signed(undone, 2)}</td>
-          <td>{randomRange(random)}</td>
-          <td>{number(p)}</td>
-          <td>{features.has(layer) ? signed(features.get(layer) ?? null, 2) : ""}</td>
-        </tr>
-      ))}
-    </ListTable>
-  );
-}
-
-function randomRange(random: readonly number[]): string {
-  return random.length === 0 ? "" : [Math.min(...random), Math.max(...random)].map((end) => signed(end, 2)).join(" to ");
 }
 
 interface MoveProps {
