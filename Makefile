@@ -53,7 +53,7 @@ check: $(STAMP)  ## formatting, lint, types and the quick tests: before every co
 
 test: check  ## everything CI runs: check, then the tests on the real model, the examples and the README
 	@echo "== tests on the real model, the examples and the README (a few minutes)"
-	@$(PYTEST) -m slow
+	@$(PYTEST) --dist worksteal -m slow
 	@$(MAKE) --no-print-directory ui-e2e
 	@$(MAKE) --no-print-directory test-vllm
 
