@@ -20,6 +20,10 @@ def test_memory_that_grows_is_told_from_memory_that_is_used() -> None:
     assert not is_flat(grows)
     assert growth(grows) is not None
     assert is_flat(grows[:-1]), "too short a life to tell"
+    few, many = [500 * MIB, 500 * MIB, 1500 * MIB] * 20, [500 * MIB, 1500 * MIB, 1500 * MIB] * 20
+    assert is_flat(few + many), "more of what is used, and nothing kept"
+    leaks = [each + n * 8 * MIB for n, each in enumerate(few + few)]
+    assert not is_flat(leaks)
     saw = [500 * MIB + (n % 8) * SLACK_BYTES // 8 for n in range(200)]
     assert is_flat(saw)
 

@@ -175,4 +175,6 @@ def test_the_story_follows_that_direction_and_says_what_it_could_not_ask(run: Pa
     assert len(followed.activity) == len(told.steps) == len(told.rewards) == STEPS
     assert told.reward is None, "a run with a reward of somebody's own is not graded unasked"
     assert any("the reward was not tested" in reason for reason in told.reasons)
-    assert any("promote is not known" in reason for reason in told.reasons), "the file is empty"
+    assert any("what features mean is not known" in reason for reason in told.reasons), (
+        "the file is empty"
+    )
