@@ -51,11 +51,11 @@ check: $(STAMP)  ## formatting, lint, types and the quick tests: before every co
 	@$(PYTEST) --dist worksteal -m "not slow"
 	@$(MAKE) --no-print-directory ui-check
 
+# Browsers wait more than they compute, and vLLM's tests for engines to start: side by side they take two thirds of the time.
 test: check  ## everything CI runs: check, then the tests on the real model, the examples and the README
 	@echo "== tests on the real model, the examples and the README (a few minutes)"
 	@$(PYTEST) --dist worksteal -m slow
-	@$(MAKE) --no-print-directory ui-e2e
-	@$(MAKE) --no-print-directory test-vllm
+	@$(MAKE) --no-print-directory --jobs=2 ui-e2e test-vllm
 
 test-vllm: $(VLLM)/.installed  ## the vLLM backend, in an environment of its own: suite, HTTP contract, traffic, kills
 	@echo "== the vLLM backend (about five minutes)"
