@@ -74,9 +74,9 @@ def test_the_layer_that_changed_takes_all_of_the_gain_and_the_one_before_it_noth
 ) -> None:
     """And all of its features at once take the same, where they explain all of it."""
     saes = {LAYER: sae}
-    before = read(loaded(), texts, saes)
+    before = read(loaded(), texts, saes, range(2))
     changed = loaded(0.75 * sae.W_dec[4] - 0.5 * sae.W_dec[7])
-    after = read(changed, texts, saes)
+    after = read(changed, texts, saes, range(2))
     gain = sum((new - old).sum() for old, new in zip(before.logprobs, after.logprobs, strict=True))
     found = undone_together(
         changed, texts, before, after, saes, moves(before, after, saes),
@@ -84,6 +84,10 @@ def test_the_layer_that_changed_takes_all_of_the_gain_and_the_one_before_it_noth
     )  # fmt: skip
     assert list(found) == [(0, "all + error"), (1, "all + error"), (1, "all features")]
     assert found[0, "all + error"] == Undone(0.0, (0.0, 0.0, 0.0))
+    bare = read(changed, texts, saes)
+    assert undone_together(
+        changed, texts, bare, bare, saes, [], draws=3, seed=0, say=lambda _line: None
+    ) == {}, "layers that nobody read"  # fmt: skip
     for what in ("all + error", "all features"):
         assert found[1, what].effect == pytest.approx(gain, abs=1e-3)
         assert len(set(found[1, what].random)) == 3

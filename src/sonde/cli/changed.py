@@ -134,10 +134,11 @@ def compare(
             f"another; {layout.probes} has the texts"
         )
     texts = [text for _, text in pairs]
-    before = read(base.backend, texts, saes)
+    layers = range(base.backend.describe().n_layers) if only is None else ()
+    before = read(base.backend, texts, saes, layers)
     unload(base)
     model = load_step(layout, last, last, shown)
-    after = read(model.backend, texts, saes)
+    after = read(model.backend, texts, saes, layers)
     every = moves(before, after, saes)
     if only is None:
         chosen = [move for layer in saes for move in _of_layer(every, layer)[: asked.features]]
@@ -153,20 +154,16 @@ def compare(
         seed=asked.seed,
         say=shown.now,
     )
-    layers = (
-        {}
-        if only is not None
-        else undone_together(
-            model.backend,
-            texts,
-            before,
-            after,
-            saes,
-            every,
-            draws=asked.draws,
-            seed=asked.seed,
-            say=shown.now,
-        )
+    together = undone_together(
+        model.backend,
+        texts,
+        before,
+        after,
+        saes,
+        every,
+        draws=asked.draws,
+        seed=asked.seed,
+        say=shown.now,
     )
     shown.now("how features go with the reward")
     answer = told(
@@ -178,7 +175,7 @@ def compare(
         after,
         moved=chosen,
         undone=found,
-        together=layers,
+        together=together,
         rewards=rewards_of(layout, [(move.layer, move.feature) for move in chosen], shown),
         owed=owed_to(layout, last),
         left_out=len(probes) - len(texts),

@@ -11,6 +11,7 @@ Whole layers are put back the same way (`sonde.sae.together`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -87,8 +88,8 @@ class Reading:
     active: dict[int, list[Active]]
     """By layer: of each text, at the positions that decide."""
     stream: dict[int, list[Vector]] = field(default_factory=dict)
-    """By layer, of all there are: the residual stream that leaves it, of each text, at the same
-    positions. [position, width]"""
+    """By layer, of those that were asked for: the residual stream that leaves it, of each text, at
+    the same positions. [position, width]"""
 
 
 @dataclass(frozen=True)
@@ -118,28 +119,44 @@ Backs = Callable[[int], Sequence[Row]]
 long; no rows where nothing changed there."""
 
 
-def read(backend: Backend, texts: Sequence[Text], saes: Saes) -> Reading:
-    """What the loaded weights make of the texts."""
+def read(
+    backend: Backend, texts: Sequence[Text], saes: Saes, layers: Sequence[int] = ()
+) -> Reading:
+    """What the loaded weights make of the texts, and what leaves these layers."""
     hooks: dict[int, Hook] = {layer: hook_of(sae) for layer, sae in saes.items()}
     known = [(text.tokens, text.readout) for text in texts]
     logprobs = [np.array(row) for row in backend.baselines(known, list(set(hooks.values())))]
     active: dict[int, list[Active]] = {layer: [] for layer in saes}
-    layers = range(backend.describe().n_layers)
-    stream: dict[int, list[Vector]] = {layer: [] for layer in layers}
-    for text in texts:
+    for text in texts if saes else ():
         every = tuple(range(len(text.tokens)))
-        wanted = sorted({LEAVING, *hooks.values()})
-        held = backend.capture(RUN, text.tokens, wanted, layers, every)
-        try:
+        with _captured(backend, text, sorted(set(hooks.values())), list(saes), every):
             for layer, sae in saes.items():
                 [x] = backend.read(RUN, [Site(hooks[layer], layer, every)])
                 active[layer].append(_active(look(sae, x), text))
+    stream: dict[int, list[Vector]] = {layer: [] for layer in layers}
+    for text in texts if layers else ():
+        # Only where completions are decided: every position of every layer would be gigabytes.
+        places = tuple(text.places)
+        with _captured(backend, text, [LEAVING], layers, places):
             for layer in layers:
-                [x] = backend.read(RUN, [Site(LEAVING, layer, tuple(text.places))])
+                [x] = backend.read(RUN, [Site(LEAVING, layer, places)])
                 stream[layer].append(x.copy())
-        finally:
-            backend.drop(RUN, held.generation)
     return Reading(backend.describe().weights, logprobs, active, stream)
+
+
+@contextmanager
+def _captured(
+    backend: Backend,
+    text: Text,
+    hooks: Sequence[Hook],
+    layers: Sequence[int],
+    positions: Sequence[int],
+) -> Iterator[None]:
+    held = backend.capture(RUN, text.tokens, hooks, layers, positions)
+    try:
+        yield
+    finally:
+        backend.drop(RUN, held.generation)
 
 
 def _active(seen: PromptFeatures, text: Text) -> Active:
@@ -221,7 +238,7 @@ def put_back(
                     which.append((place, draw))
             if rows:
                 asked.append((number, which))
-                say(f"putting features back in text {number + 1} of {len(texts)}")
+                say(f"putting back in text {number + 1} of {len(texts)}")
                 yield Work(text.tokens, rows, text.readout)
 
     for scores in backend.score(work()):
@@ -237,21 +254,23 @@ def _backs(sae: Autoencoder, move: Move, draws: int, seed: int) -> Backs:
     own = direction_of(sae, move.feature)
     length = np.float32(np.linalg.norm(own))
     drawn = (random_direction(len(own), seed, move.feature, draw) for draw in range(draws))
-    directions = [own, *(length * one for one in drawn)]
+    directions = [FromVector(each) for each in (own, *(length * one for one in drawn))]
 
     def back(text: int) -> list[Row]:
         here = {at: strength for (of, at), strength in move.strength.items() if of == text}
-        return [_row(hook_of(sae), move.layer, here, one) for one in directions] if here else []
+        if not here:
+            return []
+        site = hook_of(sae), move.layer
+        return [added(*site, {at: (one, much) for at, much in here.items()}) for one in directions]
 
     return back
 
 
-def _row(hook: Hook, layer: int, back: Mapping[int, float], direction: Vector) -> Row:
-    """So much of a direction added at each position."""
-    source = FromVector(direction)
+def added(hook: Hook, layer: int, adds: Mapping[int, tuple[FromVector, float]]) -> Row:
+    """So much of a vector added at each position."""
     return Row(
         tuple(
             Write(Site(hook, layer, (at,)), source, strength, how="add")
-            for at, strength in back.items()
+            for at, (source, strength) in adds.items()
         )
     )

@@ -12,11 +12,11 @@ from typing import Final, Literal
 
 import numpy as np
 
-from sonde.backends.base import Backend, FromVector, Row, Site, Vector, Write
+from sonde.backends.base import Backend, FromVector, Row, Vector
 from sonde.sae.autoencoder import Autoencoder
 from sonde.sae.changes import random_direction
 from sonde.sae.evaluate import hook_of
-from sonde.sae.gained import LEAVING, Backs, Move, Reading, Saes, Text, Undone, put_back
+from sonde.sae.gained import LEAVING, Backs, Move, Reading, Saes, Text, Undone, added, put_back
 from sonde.sae.seen import direction_of
 from sonde.schema import Hook
 
@@ -40,7 +40,12 @@ def undone_together(
     seed: int,
     say: Callable[[str], None],
 ) -> dict[tuple[int, What], Undone]:
-    """What of the gain goes with every layer, on the later weights. `moves` are all there are."""
+    """What of the gain goes with every layer, on the later weights. `moves` are all there are.
+
+    Nothing of readings that have no layers.
+    """
+    if not after.stream:
+        return {}
     asked: dict[tuple[int, What], Backs] = {}
     for layer, now in after.stream.items():
         whole = _activation(texts, before.stream[layer], now)
@@ -77,27 +82,20 @@ def _activation(texts: Sequence[Text], before: Sequence[Vector], after: Sequence
 
 def _backs(hook: Hook, layer: int, pushes: Pushes, draws: int, seed: int) -> Backs:
     """The vectors themselves, then random directions as long as each of them."""
+    here: defaultdict[int, dict[int, Vector]] = defaultdict(dict)
+    for (text, at), push in pushes.items():
+        here[text][at] = push
+    width = len(next(iter(pushes.values()), ()))
+    drawn = [
+        FromVector(random_direction(width, seed, layer, n)) for n in range(draws if width else 0)
+    ]
 
     def back(text: int) -> list[Row]:
-        here = {at: push for (of, at), push in pushes.items() if of == text}
-        if not here:
+        if text not in here:
             return []
-        rows = [_row(hook, layer, {at: (FromVector(push), 1.0) for at, push in here.items()})]
-        for draw in range(draws):
-            width = len(next(iter(here.values())))
-            source = FromVector(random_direction(width, seed, layer, draw))
-            lengths = {at: float(np.linalg.norm(push)) for at, push in here.items()}
-            rows.append(_row(hook, layer, {at: (source, each) for at, each in lengths.items()}))
-        return rows
+        own = {at: (FromVector(push), 1.0) for at, push in here[text].items()}
+        lengths = {at: float(np.linalg.norm(push)) for at, push in here[text].items()}
+        random = ({at: (each, much) for at, much in lengths.items()} for each in drawn)
+        return [added(hook, layer, adds) for adds in (own, *random)]
 
     return back
-
-
-def _row(hook: Hook, layer: int, adds: Mapping[int, tuple[FromVector, float]]) -> Row:
-    """So much of a vector added at each position."""
-    return Row(
-        tuple(
-            Write(Site(hook, layer, (at,)), source, strength, how="add")
-            for at, (source, strength) in adds.items()
-        )
-    )
