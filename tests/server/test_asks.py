@@ -8,7 +8,7 @@ from sonde.engine import Limits
 from sonde.errors import BadRequest, UnknownHook
 from sonde.schema import PatchSweepRequest
 from sonde.schema.table import SweepRequest
-from sonde.server.asks import Ask, Classic, General
+from sonde.server.asks import Ask, Classic, General, OfOneModel
 from sonde.server.dictionaries import Dictionaries
 from tests.scripted import LAYERS, Scripted
 from tests.server.talking import SWEEP
@@ -24,7 +24,7 @@ def general(**fields: Any) -> General:
 
 
 @pytest.mark.parametrize("ask", [classic(), general()])
-def test_each_is_checked_reckoned_and_run(ask: Ask) -> None:
+def test_each_is_checked_reckoned_and_run(ask: OfOneModel) -> None:
     backend, limits = Scripted(), Limits()
     ask.check(backend, limits)
     assert backend.log == [], "a check asks nothing of the model"

@@ -25,7 +25,7 @@ from sonde.store.progress import Progress
 
 
 class Ask(Protocol):
-    """A request that can be run on a backend."""
+    """A request that can be checked on a backend, and what it would cost told."""
 
     kind: ClassVar[SweepKind]
 
@@ -38,12 +38,16 @@ class Ask(Protocol):
         """Raise what is wrong with it, as far as that is known before it runs."""
         ...
 
-    def events(self, backend: Backend, limits: Limits) -> Iterator[SweepEvent | TableEvent]:
-        """Run it, on the engine's thread."""
-        ...
-
     def estimate(self, backend: Backend, limits: Limits) -> Estimate:
         """What it would cost, on the engine's thread."""
+        ...
+
+
+class OfOneModel(Ask, Protocol):
+    """One that is run on one backend; a course goes through several models, and runs itself."""
+
+    def events(self, backend: Backend, limits: Limits) -> Iterator[SweepEvent | TableEvent]:
+        """Run it, on the engine's thread."""
         ...
 
 

@@ -58,10 +58,6 @@ class Course:
         if self.request.features is not None:
             self.dictionaries.find(self._features(), backend.describe())
 
-    def events(self, backend: Backend, limits: Limits) -> Iterator[TableEvent]:
-        """It is no sweep of one model; see `run`."""
-        raise NotImplementedError
-
     def run(
         self,
         models: Pool,

@@ -44,7 +44,7 @@ from sonde.schema.table import (
     TableStart,
     TableSummary,
 )
-from sonde.server.asks import Ask, General
+from sonde.server.asks import Ask, General, OfOneModel
 from sonde.server.book import Book, said
 from sonde.server.course import Course
 from sonde.server.jobs import Job, JobThread
@@ -219,7 +219,9 @@ class Sweeps:
         self.ended: Counter[SweepState] = Counter()
         self.cells = 0
 
-    async def start(self, ask: Ask, source: ModelSource | None = None) -> RunningSweep:
+    async def start(
+        self, ask: OfOneModel | Course, source: ModelSource | None = None
+    ) -> RunningSweep:
         """Check what can be checked without running the model, then queue it.
 
         `source` is which model; one that is not loaded is loaded when it is the sweep's turn, and
@@ -262,7 +264,7 @@ class Sweeps:
         return running
 
     def _events(
-        self, ask: Ask, source: ModelSource, running: RunningSweep
+        self, ask: OfOneModel | Course, source: ModelSource, running: RunningSweep
     ) -> Iterator[SweepEvent | TableEvent]:
         """All of a sweep, on the engine's thread: its model is loaded first, if need be."""
         if isinstance(ask, Course):
