@@ -2,7 +2,18 @@
 
 import pytest
 
-from sonde.results.numbers import count, decimals_for, duration, fixed, number, rate, signed, size
+from sonde.results.numbers import (
+    all_of,
+    count,
+    decimals_for,
+    duration,
+    fixed,
+    number,
+    rate,
+    signed,
+    size,
+    span,
+)
 
 
 @pytest.mark.parametrize(
@@ -71,3 +82,14 @@ def test_rates_and_counts_name_what_they_count() -> None:
     assert rate(380.3, "cells") == "380 cells/s"
     assert count(1, "layer") == "1 layer"
     assert count(1350, "cell") == "1,350 cells"
+
+
+def test_a_span_is_from_the_least_to_the_most() -> None:
+    assert span([0.25, -0.5, 0.0], 2) == "−0.50 to +0.25"
+    assert span([], 1) == "0.0 to 0.0"
+
+
+def test_names_in_a_sentence() -> None:
+    assert [all_of(names) for names in (["7"], ["7", "15"], ["7", "15", "21"])] == [
+        "7", "7 and 15", "7, 15 and 21",
+    ]  # fmt: skip

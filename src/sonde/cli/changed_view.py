@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 
 from sonde.results.layer_moves import where, whole
-from sonde.results.numbers import MISSING, count, fixed, number, signed
+from sonde.results.numbers import MISSING, count, fixed, number, signed, span
 from sonde.results.tokens import fit, pad, quoted, visible
 from sonde.schema.changed import Changed, FeatureMove, LayerMove, PlaceGain, TokenGain
 
@@ -90,16 +90,14 @@ def _place(each: PlaceGain) -> str:
 
 
 def _layer(each: LayerMove) -> str:
-    low, high = min(each.random, default=None), max(each.random, default=None)
-    beside = "" if low is None else f"  random {signed(low, 2)} to {signed(high, 2)}"
+    beside = f"  random {span(each.random, 2)}" if each.random else ""
     sure = f"  corrected p {number(each.p_family)}"
     return f"  {pad(f'layer {each.layer}', 10)} {signed(each.undone, 2):>8}{beside}{sure}"
 
 
 def _feature(each: FeatureMove) -> str:
     undone = MISSING if each.undone is None else signed(each.undone, 2)
-    low, high = (min(each.random), max(each.random)) if each.random else (None, None)
-    beside = "" if low is None else f"  random {signed(low, 2)} to {signed(high, 2)}"
+    beside = f"  random {span(each.random, 2)}" if each.random else ""
     tends = MISSING if each.with_reward is None else fixed(each.with_reward.r, 2)
     return (
         f"  {pad(f'{each.layer}:{each.feature}', 10)} {undone:>8}{beside}  p {number(each.p)}, "

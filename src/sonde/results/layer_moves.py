@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sonde.results.numbers import all_of, number, signed
+from sonde.results.numbers import all_of, number, signed, span
 from sonde.schema.changed import Changed, LayerMove
 
 LEVEL = 0.05
@@ -67,9 +67,8 @@ def nulls(changed: Changed) -> Iterator[str]:
     for layer in all_features(changed):
         each = layers.get(layer)
         if each is not None and not takes(each):
-            low, high = min(each.random, default=0.0), max(each.random, default=0.0)
             yield (
                 f"Layer {layer}, put back whole, takes {signed(each.undone, 1)} of the gain away, "
-                f"random directions as long {signed(low, 1)} to {signed(high, 1)}: that what was "
-                "learned has come into the stream by there is not shown."
+                f"random directions as long {span(each.random, 1)}: that what was learned has "
+                "come into the stream by there is not shown."
             )

@@ -54,6 +54,12 @@ def count(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
+def span(values: Sequence[float], decimals: int) -> str:
+    """From the least to the most, as differences: −0.50 to +0.25; of none, nothing to nothing."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return f"{signed(low, decimals)} to {signed(high, decimals)}"
+
+
 def all_of(names: Sequence[str]) -> str:
     """Names in a sentence: 7, 15 and 21."""
     *others, last = names

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from sonde.results.layer_moves import nulls as not_in_layers
 from sonde.results.layer_moves import where
-from sonde.results.numbers import all_of, count, fixed, number, signed
+from sonde.results.numbers import all_of, count, fixed, number, signed, span
 from sonde.results.tokens import fit, pad, quoted, token_label
 from sonde.schema.story import AtCheckpoint, Followed, Story
 
@@ -174,8 +174,7 @@ def put_back(each: AtCheckpoint) -> str:
     """+1.21 (random −0.20 to +0.31, p 0.025)."""
     if each.undone is None:
         return "has not moved"
-    low, high = min(each.random, default=0.0), max(each.random, default=0.0)
-    beside = f"random {signed(low, 2)} to {signed(high, 2)}, " if each.random else ""
+    beside = f"random {span(each.random, 2)}, " if each.random else ""
     return f"{signed(each.undone, 2)} ({beside}p {number(each.p_family)})"
 
 
@@ -184,8 +183,7 @@ def rewarding(each: AtCheckpoint) -> str:
     found = each.reward
     if found is None:
         return "not tested"
-    low, high = min(found.random, default=0.0), max(found.random, default=0.0)
-    beside = f"random {signed(low, 2)} to {signed(high, 2)}, " if found.random else ""
+    beside = f"random {span(found.random, 2)}, " if found.random else ""
     further = f", beyond them {number(found.p_random)}" if found.random else ""
     return f"{signed(found.effect, 2)} ({beside}p {number(found.p)}{further})"
 

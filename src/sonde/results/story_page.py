@@ -10,7 +10,7 @@ from html import escape
 
 from sonde.results.document import document, scrolling
 from sonde.results.layer_moves import whole
-from sonde.results.numbers import fixed, number, signed
+from sonde.results.numbers import fixed, number, signed, span
 from sonde.results.reward import RewardSweep
 from sonde.results.reward_page import body as reward_body
 from sonde.results.story import QUESTIONS, answers, meaning, name_of, nulls, put_back, rewarding
@@ -155,10 +155,9 @@ def _moves(story: Story) -> str:
     for each in story.changed.features[:FEATURES]:
         if each.undone is None:
             continue
-        low, high = min(each.random, default=0.0), max(each.random, default=0.0)
         rows.append(
             f"<tr><td>{each.layer}:{each.feature}</td><td>{signed(each.undone, 2)}</td>"
-            f"<td>{signed(low, 2)} to {signed(high, 2)}</td><td>{number(each.p_family)}</td></tr>"
+            f"<td>{span(each.random, 2)}</td><td>{number(each.p_family)}</td></tr>"
         )
     head = "<th>feature</th><th>takes away, nats</th><th>random</th><th>corrected p</th>"
     return scrolling(f"<table><tr>{head}</tr>{''.join(rows)}</table>", "features put back")

@@ -8,9 +8,10 @@ import { ListTable, type Column } from "../../widgets/ListTable";
 import { count, number, signed } from "../../widgets/numbers";
 import { readable, tokenLabel } from "../../widgets/tokens";
 import { useAsked, type Scene } from "../scene";
+import { randomText } from "../test/testView";
 import type { FeatureName } from "../view/address";
 import { changedCommand } from "../view/testing";
-import { LayerMoves, randomRange } from "./LayerMoves";
+import { LayerMoves } from "./LayerMoves";
 import { NothingHere } from "./NothingHere";
 import { Panel } from "./Panel";
 
@@ -156,9 +157,9 @@ function Move({ each, onOpen }: MoveProps) {
         </button>
       </th>
       <td>{signed(each.undone, 2)}</td>
-      <td>{randomRange(random)}</td>
+      <td>{randomText({ random }, 2)}</td>
       <td>{number(each.p)}</td>
-      <td>{number(each.p_family)}</td>
+      <td className="decides">{number(each.p_family)}</td>
       <td>{signed(each.moved, 2)}</td>
       <td>{number(each.with_gain)}</td>
       <td>{number(each.with_reward?.r)}</td>

@@ -2,6 +2,7 @@
 
 import type { LayerMove } from "../../api/analytics";
 import { number, signed } from "../../widgets/numbers";
+import { randomText } from "../test/testView";
 import "../test/bar.css";
 
 const WIDTH = 600;
@@ -37,7 +38,7 @@ export function LayerMoves({ layers }: { readonly layers: readonly LayerMove[] }
               <tr key={layer}>
                 <th scope="row">{layer}</th>
                 <td>{signed(undone, 2)}</td>
-                <td>{randomRange(random)}</td>
+                <td>{randomText({ random }, 2)}</td>
                 <td>{number(p)}</td>
                 <td>{features.has(layer) ? signed(features.get(layer) ?? null, 2) : ""}</td>
               </tr>
@@ -65,7 +66,7 @@ function Bars({ whole }: { readonly whole: readonly LayerMove[] }) {
         <g key={layer}>
           {random.length > 0 && <rect className="layer-random" {...box(n, 0.06, random)} />}
           <rect className={undone < 0 ? "effect-down" : "effect-up"} {...box(n, 0.25, [0, undone])}>
-            <title>{`layer ${layer}: ${signed(undone, 2)}, random ${randomRange(random)}, corrected p ${number(p)}`}</title>
+            <title>{`layer ${layer}: ${signed(undone, 2)}, random ${randomText({ random }, 2)}, corrected p ${number(p)}`}</title>
           </rect>
           {n % every === 0 && (
             <text x={(n + 0.5) * each} y={HEIGHT - 3} textAnchor="middle">
@@ -77,9 +78,4 @@ function Bars({ whole }: { readonly whole: readonly LayerMove[] }) {
       <line className="effect-zero" x1={0} x2={WIDTH} y1={y(0)} y2={y(0)} />
     </svg>
   );
-}
-
-/** From the least to the most. */
-export function randomRange(random: readonly number[]): string {
-  return random.length === 0 ? "" : [Math.min(...random), Math.max(...random)].map((end) => signed(end, 2)).join(" to ");
 }

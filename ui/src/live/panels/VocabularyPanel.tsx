@@ -173,7 +173,7 @@ function Row({ row, of, card, onOpen }: RowProps) {
       </td>
       <td>{row.lift === null ? "only passed" : `${number(row.lift)}×`}</td>
       <td>{number(row.p)}</td>
-      <td>
+      <td className="decides">
         {number(row.q)}
         {significant && <span title="significant"> ✓</span>}
       </td>

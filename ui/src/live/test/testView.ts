@@ -179,7 +179,7 @@ export function findingOf({ rows, draws }: Pick<TestView, "rows" | "draws">, don
 }
 
 /** What random directions beside a feature did, from the least to the most. */
-export function randomText({ random }: FeatureRow, decimals: number): string {
+export function randomText({ random }: Pick<FeatureRow, "random">, decimals: number): string {
   const known = random.filter((each) => each !== null);
   return known.length === 0 ? "" : `${signed(Math.min(...known), decimals)} to ${signed(Math.max(...known), decimals)}`;
 }
