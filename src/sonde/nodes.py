@@ -207,7 +207,7 @@ def sent_at(sender: Node) -> int:
     """When a sender adds to the stream."""
     if sender.layer is None:
         return 0
-    return 2 * sender.layer + (2 if sender.kind == "mlp_out" else 1)
+    return 2 * sender.layer + (1 if sender.kind in WITH_HEAD else 2)
 
 
 def _why(text: str, side: Side) -> str:

@@ -51,3 +51,8 @@ def test_positions_are_read_lowest_first_and_once() -> None:
     assert positions_read(logprobs_of([1, 2]), TOKENS) == (5,)
     columns = (Column("logprob", 1, 5), Column("logprob", 1, 2), Column("logprob", 3, -1))
     assert positions_read(Readout(columns), TOKENS) == (2, 5)
+
+
+def test_the_mlp_is_the_second_half_of_a_layer_and_all_else_that_it_reads_the_first() -> None:
+    second = {hook for hook in HOOK_TABLE if HOOK_TABLE[hook].half}
+    assert second == {"mlp_in", "mlp_out"}

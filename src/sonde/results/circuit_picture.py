@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final, NamedTuple
 
-from sonde.nodes import SHARED, WITH_HEAD
+from sonde.nodes import SHARED, WITH_HEAD, WITHOUT_LAYER
 from sonde.results.colors import Theme, css, diverging
 from sonde.results.numbers import number
 from sonde.schema.circuit import Circuit, CircuitEdge, CircuitNode, CircuitShape
@@ -129,8 +129,9 @@ class _Page:
             return Point(middle, self._y(-1))
         if kind == "logits":
             return Point(middle, self._y(self._shape.n_layers))
-        column = self._shape.heads if kind == "mlp_out" else head
-        later = kind == "mlp_out" and not self._shape.parallel and bool(self._edges)
+        is_mlp = kind not in WITH_HEAD
+        column = self._shape.heads if is_mlp else head
+        later = is_mlp and not self._shape.parallel and bool(self._edges)
         lift = BOX_HEIGHT * 0.6 if later else 0.0
         return Point(LEFT + (column + 0.5) * ACROSS, self._y(layer) - lift)
 
@@ -283,9 +284,9 @@ def _parts(name: str) -> tuple[str, int, int]:
 
 def label(node: str) -> str:
     kind, layer, head = _parts(node)
-    if kind == "z":
+    if kind in WITH_HEAD:
         return f"{layer}.{head}"
-    return f"mlp {layer}" if kind == "mlp_out" else kind
+    return kind if kind in WITHOUT_LAYER else f"mlp {layer}"
 
 
 def short(value: float) -> str:

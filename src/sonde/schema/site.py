@@ -25,6 +25,10 @@ Per = Literal["model", "head", "kv_head"]
 """Whether there is one value a position, one for each query head, or one for each key head."""
 
 
+_ADDED: Final = 5
+"""The step at which a layer has added its attention to the stream."""
+
+
 @dataclass(frozen=True)
 class HookSpec:
     """One point of a layer where an activation can be read and written."""
@@ -53,11 +57,19 @@ class HookSpec:
     receives: bool = False
     """Whether an edge may end here: it is made anew from the stream."""
 
+    @property
+    def half(self) -> Literal[0, 1]:
+        """Which half of a layer it belongs to: the MLP (1), or attention before it.
+
+        What enters a layer is read by its first half.
+        """
+        return 1 if self.enters is None and self.step > _ADDED else 0
+
 
 _TABLE = (
     HookSpec("pre_attn", 0, "stream", "model", True, 0, "residual stream entering the layer"),
     HookSpec(
-        "post_attn", 5, "position", "model", True, None,
+        "post_attn", _ADDED, "position", "model", True, None,
         "residual stream after attention",
     ),
     HookSpec("post_block", 8, "stream", "model", True, 1, "residual stream leaving the layer"),

@@ -96,8 +96,8 @@ class Frozen:
         )
         had: dict[Had, Tensor] = {}
 
-        def note(name: Had, last: bool) -> None:
-            tap = site.tap("mlp_out" if name == "mlp_out" else stop)
+        def note(name: Had, hook: Hook, last: bool) -> None:
+            tap = site.tap(hook)
 
             def see(value: Tensor) -> None:
                 had[name] = value.view(-1, value.shape[-1])[:n].clone()
@@ -109,8 +109,8 @@ class Frozen:
         stop: Hook = next((hook for hook in STOPS if hook in site.taps), "mlp_out")
         with ExitStack() as stack, using(plan):
             if stop != "mlp_out":
-                note("branch", until == "attention")
-            note("mlp_out", until == "mlp")
+                note("branch", stop, until == "attention")
+            note("mlp_out", "mlp_out", until == "mlp")
             if sets is not None:
                 stack.enter_context(applied(site, {"mlp_out": sets}))
             try:

@@ -70,7 +70,7 @@ def _direct(
             rows[block.rows] += change.to(rows)
     had: dict[Had, Tensor] = {"left": rows}
     if layer < len(frozen.path.layout.sites):
-        mlp = any(writes[n].site.hook == "mlp_out" for some in here.values() for n in some)
+        mlp = any(HOOK_TABLE[writes[n].site.hook].half for some in here.values() for n in some)
         until: Until = "mlp" if mlp else "attention"
         had = frozen.call(layer, rows, positions, _z(layer, blocks, positions, sent, frozen), until)
     for block in blocks:

@@ -120,7 +120,7 @@ def _by_layer(
     for number, write in enumerate(writes):
         site, key = write.site, id(write.source)
         layer = reading_layer(site)
-        time = 2 * layer + (site.hook == "mlp_out" and not parallel)
+        time = 2 * layer + (0 if parallel else HOOK_TABLE[site.hook].half)
         end = ends[layer].setdefault(_end(site), len(ends[layer]))
         of, parts, each = found[layer]
         for n, sent_at in enumerate(times[key]):
