@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from sonde.cli.story import at_checkpoint, chosen_of, lasting, moved
+from sonde.cli.story import at_checkpoint, bright_on, chosen_of, lasting, moved
 from sonde.schema.changed import FeatureMove
+from sonde.schema.feature import Feature, Part, Snippet
 from tests.cli.shell import refusal, sonde
 from tests.cli.test_changed_view import changed, move
 from tests.results.test_reward import result
@@ -46,6 +47,17 @@ def test_it_lasts_from_the_first_checkpoint_after_which_it_was_never_otherwise()
 def test_a_feature_that_has_not_moved_by_a_checkpoint_has_no_number_there() -> None:
     assert at_checkpoint(5, changed(move(7, 1.0, 0.05)), None, (15, 8)).undone is None
     assert at_checkpoint(5, changed(move(7, 1.0, 0.05)), result(), (15, 7)).undone == 1.0
+
+
+def test_it_is_brightest_on_the_tokens_that_top_its_most_active_snippets() -> None:
+    """The most frequent first; a snippet in which it is barely active says nothing of that."""
+
+    def snippet(heat: str, part: Part = "top") -> Snippet:
+        return Snippet(tokens=["a", "_", "b"], heat=heat, value=1.0, part=part)
+
+    snippets = [snippet("903"), snippet("190"), snippet("091"), snippet("009", "low")]
+    card = Feature(feature=7, rate=0.1, promoted=[], suppressed=[], snippets=snippets)
+    assert bright_on(card) == ["_", "a"]
 
 
 def test_what_cannot_be_told_is_one_line(tmp_path: Path) -> None:

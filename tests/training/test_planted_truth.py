@@ -169,6 +169,8 @@ def test_the_story_follows_that_direction_and_says_what_it_could_not_ask(run: Pa
     at = followed.course[-1]
     assert at.undone is not None
     assert max(map(abs, at.random)) > at.undone == told.changed.features[0].undone
+    whole = [each for each in told.changed.layers if each.what == "all + error"]
+    assert whole[-1].undone == pytest.approx(told.changed.gain, abs=1e-3), "behind the last, all"
     assert told.chosen == "most"
     assert followed.moved_since is None
     assert "as far as is known: of 4 features" in page.read_text()
